@@ -120,7 +120,6 @@ static drupe_status spirv(struct walker *w)
     drupe_spec_constant *constants;
     size_t count;
     (void)w;
-    REFUSED(drupe_spirv_check(junk, sizeof junk), DRUPE_E_INVALID);
     REFUSED(drupe_spirv_constants(junk, sizeof junk, &constants, &count), DRUPE_E_INVALID);
     return DRUPE_OK;
 }

@@ -26,21 +26,22 @@ struct drupe_build {
     drupe_program *program;
 };
 
-/* Guards the list and `over` of all. A leaf. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended; /* some build is over */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static drupe_build *all;
-static _Atomic(uint32_t) running;
+static struct builds {
+    pthread_mutex_t lock; /* guards the list and `over` of all; a leaf */
+    pthread_cond_t ended; /* some build is over */
+    pthread_once_t once;
+    drupe_build *all;
+    _Atomic(uint32_t) running;
+} builds = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static void prepare(void)
 {
-    if (drupe_cond_init(&ended) != DRUPE_OK) (void)pthread_cond_init(&ended, NULL);
+    if (drupe_cond_init(&builds.ended) != DRUPE_OK) (void)pthread_cond_init(&builds.ended, NULL);
 }
 
 uint32_t drupe_builds(void)
 {
-    return atomic_load(&running);
+    return atomic_load(&builds.running);
 }
 
 /* --- What a build owns ---------------------------------------------------------------------------------- */
@@ -87,13 +88,13 @@ static void build_release(drupe_build *self)
 
 static void enlist(drupe_build *self)
 {
-    pthread_mutex_lock(&lock);
-    self->link = &all;
-    self->next = all;
-    if (all) all->link = &self->next;
-    all = self;
-    atomic_fetch_add(&running, 1);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&builds.lock);
+    self->link = &builds.all;
+    self->next = builds.all;
+    if (builds.all) builds.all->link = &self->next;
+    builds.all = self;
+    atomic_fetch_add(&builds.running, 1);
+    pthread_mutex_unlock(&builds.lock);
 }
 
 static void run(drupe_build *self)
@@ -112,18 +113,18 @@ static void run(drupe_build *self)
 
 static void finish(drupe_build *self)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&builds.lock);
     *self->link = self->next;
     if (self->next) self->next->link = self->link;
     self->over = true;
-    pthread_cond_broadcast(&ended);
-    pthread_mutex_unlock(&lock);
+    pthread_cond_broadcast(&builds.ended);
+    pthread_mutex_unlock(&builds.lock);
     /* What it drops is the drivers' affair, too, and belongs to it. */
     build_release(self);
-    pthread_mutex_lock(&lock);
-    atomic_fetch_sub(&running, 1);
-    pthread_cond_broadcast(&ended);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&builds.lock);
+    atomic_fetch_sub(&builds.running, 1);
+    pthread_cond_broadcast(&builds.ended);
+    pthread_mutex_unlock(&builds.lock);
 }
 
 static void *thread_main(void *user)
@@ -141,7 +142,7 @@ drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, con
     pthread_t thread;
     *build = NULL;
     DRUPE_TRY(drupe_core_check());
-    pthread_once(&once, prepare);
+    pthread_once(&builds.once, prepare);
     drupe_build *self = build_new(context, device, source);
     if (!self) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to build a program.");
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
@@ -162,10 +163,10 @@ bool drupe_build_wait(drupe_build *build, uint64_t timeout_ns)
 {
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
-    pthread_mutex_lock(&lock);
-    while (!build->over && in_time) in_time = drupe_cond_wait_until(&ended, &lock, deadline);
+    pthread_mutex_lock(&builds.lock);
+    while (!build->over && in_time) in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
     bool over = build->over;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&builds.lock);
     drupe_interrupts_look(&build->held);
     return over;
 }
@@ -198,10 +199,11 @@ void drupe_builds_end(uint64_t timeout_ns)
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
     if (drupe_core_check() != DRUPE_OK) return;
-    pthread_once(&once, prepare);
-    pthread_mutex_lock(&lock);
-    for (drupe_build *one = all; one; one = one->next) atomic_store(&one->stop, true);
-    while (atomic_load(&running) && in_time) in_time = drupe_cond_wait_until(&ended, &lock, deadline);
-    pthread_mutex_unlock(&lock);
-    if (!in_time) drupe_exit_early(&running);
+    pthread_once(&builds.once, prepare);
+    pthread_mutex_lock(&builds.lock);
+    for (drupe_build *one = builds.all; one; one = one->next) atomic_store(&one->stop, true);
+    while (atomic_load(&builds.running) && in_time)
+        in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
+    pthread_mutex_unlock(&builds.lock);
+    if (!in_time) drupe_exit_early(&builds.running);
 }

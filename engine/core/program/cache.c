@@ -13,13 +13,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define LIMIT_BYTES  (UINT64_C(256) << 20)
-#define ENTRY_BYTES  ((size_t)1 << 28)
-#define QUIET_NS     UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
-#define LOOK_NS      UINT64_C(50000000)
-#define JOBS_MOST    64u
-#define KERNELS_MOST 40u /* PoCL takes a tenth of a second for each: the process's end would wait too long   \
-                          */
+#define LIMIT_BYTES (UINT64_C(256) << 20)
+#define ENTRY_BYTES ((size_t)1 << 28)
+#define QUIET_NS    UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
+#define LOOK_NS     UINT64_C(50000000)
+#define JOBS_MOST   64u
+#define KERNELS_MOST                                                                                         \
+    40u /* PoCL takes a tenth of a second for each: the process's end would wait too long                    \
+         */
 #define SECOND_NS INT64_C(1000000000)
 
 typedef struct job {
@@ -30,20 +31,34 @@ typedef struct job {
     bool compiles; /* the driver may compile for it */
 } job;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_cond_t changed; /* jobs, `working` */
 static uint64_t work(void *unused);
-/* At its end it still writes what needs no compiler. */
-static drupe_service writer = {.name = "drupe-cache", .lock = &lock, .step = work, .finishes = true};
-static bool working;
-static const drupe_device *asked_device; /* of the program whose binary is being asked for */
-static unsigned flushing;
-static job *jobs, **jobs_end = &jobs;
-static size_t njobs;
-static drupe_cache_info known = {.on = false};
-static bool asked, marked;
-static int folder = -1;
+
+/* `lock` guards all but the counters of builds. */
+static struct cache {
+    pthread_mutex_t lock;
+    pthread_once_t once;
+    pthread_cond_t changed; /* jobs, `working` */
+    drupe_service writer;
+    job *jobs, **jobs_end;
+    size_t njobs;
+    bool working;
+    const drupe_device *asked_device; /* of the program whose binary is being asked for */
+    unsigned flushing;
+    uint64_t seen, since; /* the last activity that the writer saw, and when */
+    bool asked, marked;   /* the environment was read; files of the folder may be deleted */
+    int folder;
+    drupe_cache_info known;
+    _Atomic(uint64_t) builds; /* that have ended */
+    _Atomic(uint32_t)
+        running; /* builds; what only looks into the cache is the background's and not counted */
+} cache = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .once = PTHREAD_ONCE_INIT,
+    /* At its end it still writes what needs no compiler. */
+    .writer = {.name = "drupe-cache", .lock = &cache.lock, .step = work, .finishes = true},
+    .jobs_end = &cache.jobs,
+    .folder = -1,
+};
 
 /* --- The folder ----------------------------------------------------------------------------------------- */
 
@@ -71,29 +86,29 @@ static bool folder_name(char *path, size_t size)
 
 static void note_reason(const char *reason)
 {
-    snprintf(known.reason, sizeof known.reason, "%.255s", reason);
+    snprintf(cache.known.reason, sizeof cache.known.reason, "%.255s", reason);
 }
 
 /* Read the environment and open the folder once; the lock is held. */
 static void settle_locked(void)
 {
-    if (asked) return;
+    if (cache.asked) return;
     const char *wanted = getenv("DRUPE_CACHE");
     drupe_error kept = *drupe_error_last();
-    asked = true;
-    known.limit = limit_of_environment();
-    known.on = false;
-    known.reason[0] = '\0';
-    bool named = folder_name(known.folder, sizeof known.folder);
+    cache.asked = true;
+    cache.known.limit = limit_of_environment();
+    cache.known.on = false;
+    cache.known.reason[0] = '\0';
+    bool named = folder_name(cache.known.folder, sizeof cache.known.folder);
     if (wanted && (strcmp(wanted, "0") == 0 || strcasecmp(wanted, "off") == 0))
         note_reason("DRUPE_CACHE switches it off.");
     else if (!named)
         note_reason("Neither DRUPE_CACHE_DIR nor HOME names a folder.");
-    else if (drupe_folder_open(known.folder, true, &folder) != DRUPE_OK)
+    else if (drupe_folder_open(cache.known.folder, true, &cache.folder) != DRUPE_OK)
         note_reason(drupe_error_last()->text);
     else
-        known.on = true;
-    marked = known.on && drupe_cache_mark(folder);
+        cache.known.on = true;
+    cache.marked = cache.known.on && drupe_cache_mark(cache.folder);
     drupe_error_restore(&kept);
 }
 
@@ -101,10 +116,10 @@ static void settle_locked(void)
 static int folder_get(void)
 {
     if (drupe_core_check() != DRUPE_OK) return -1;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cache.lock);
     settle_locked();
-    int fd = known.on ? fcntl(folder, F_DUPFD_CLOEXEC, 0) : -1;
-    pthread_mutex_unlock(&lock);
+    int fd = cache.known.on ? fcntl(cache.folder, F_DUPFD_CLOEXEC, 0) : -1;
+    pthread_mutex_unlock(&cache.lock);
     return fd;
 }
 
@@ -123,9 +138,9 @@ static bool same(drupe_span part, const drupe_text *text)
 
 static void count(uint64_t *counter)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cache.lock);
     ++*counter;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cache.lock);
 }
 
 bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record)
@@ -142,7 +157,9 @@ bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **byt
     drupe_error_restore(&kept);
     bool good = status == DRUPE_OK && drupe_record_open(*bytes, size, DRUPE_RECORD_PROGRAM, record) &&
                 same(record->parts[DRUPE_PART_WHERE], where) && same(record->parts[DRUPE_PART_KEY], key);
-    count(good ? &known.hits : status == DRUPE_E_NOT_FOUND ? &known.misses : &known.rejected);
+    count(good                          ? &cache.known.hits
+          : status == DRUPE_E_NOT_FOUND ? &cache.known.misses
+                                        : &cache.known.rejected);
     if (good) return true;
     free(*bytes);
     *bytes = NULL;
@@ -157,30 +174,53 @@ void drupe_cache_reject(const drupe_text *where, const drupe_text *key)
     entry_name(name, where, key);
     (void)unlinkat(fd, name, 0);
     close(fd);
-    pthread_mutex_lock(&lock);
-    known.hits--;
-    known.rejected++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&cache.lock);
+    cache.known.hits--;
+    cache.known.rejected++;
+    pthread_mutex_unlock(&cache.lock);
+}
+
+/* --- Whether anything is submitted or built: what the background waits for ------------------------------ */
+
+void drupe_activity_begin(unsigned counts)
+{
+    atomic_fetch_add_explicit(&cache.running, counts, memory_order_relaxed);
+}
+
+void drupe_activity_end(unsigned counts)
+{
+    atomic_fetch_add_explicit(&cache.builds, counts, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&cache.running, counts, memory_order_release);
+}
+
+uint64_t drupe_library_activity(void)
+{
+    /* Who sees that a build has ended counts it, too. */
+    if (atomic_load_explicit(&cache.running, memory_order_acquire)) return drupe_now_ns();
+    return drupe_inflight_latest() + atomic_load_explicit(&cache.builds, memory_order_relaxed);
 }
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
-static bool is_marked(void)
+/* How many bytes the cache may have; and whether files in its folder may be deleted. */
+static bool limit_get(uint64_t *limit)
 {
-    pthread_mutex_lock(&lock);
-    bool is = marked;
-    pthread_mutex_unlock(&lock);
-    return is;
+    pthread_mutex_lock(&cache.lock);
+    bool marked = cache.marked;
+    *limit = cache.known.limit;
+    pthread_mutex_unlock(&cache.lock);
+    return marked;
 }
 
-static drupe_status write_record(int fd, const char *name, const drupe_record *record, uint64_t limit)
+static drupe_status write_record(int fd, const char *name, const drupe_record *record)
 {
     void *bytes;
     size_t size;
     DRUPE_TRY(drupe_record_pack(record, &bytes, &size));
     drupe_span part = {bytes, size};
     drupe_status status;
-    const bool tidy = is_marked();
+    uint64_t limit;
+    const bool tidy = limit_get(&limit);
     if (!tidy && size <= limit && drupe_cache_make_room(fd, limit, false) > limit - size) {
         status =
             drupe_error_set(DRUPE_E_UNAVAILABLE,
@@ -196,7 +236,7 @@ static drupe_status write_record(int fd, const char *name, const drupe_record *r
     return status;
 }
 
-static drupe_status store(const job *one, int fd, uint64_t limit)
+static drupe_status store(const job *one, int fd)
 {
     char name[48];
     void *bytes = NULL;
@@ -217,7 +257,7 @@ static drupe_status store(const job *one, int fd, uint64_t limit)
                             {args.data, args.length},
                             {bytes, size}}};
     entry_name(name, &one->where, &one->key);
-    status = write_record(fd, name, &record, limit);
+    status = write_record(fd, name, &record);
     free(bytes);
     drupe_text_clear(&args);
     return status;
@@ -227,15 +267,12 @@ static void run_job(const job *one)
 {
     int fd = folder_get();
     if (fd < 0) return;
-    pthread_mutex_lock(&lock);
-    uint64_t limit = known.limit;
-    pthread_mutex_unlock(&lock);
-    drupe_status status = store(one, fd, limit);
+    drupe_status status = store(one, fd);
     close(fd);
-    pthread_mutex_lock(&lock);
-    if (status == DRUPE_OK) known.stored++;
+    pthread_mutex_lock(&cache.lock);
+    if (status == DRUPE_OK) cache.known.stored++;
     note_reason(status == DRUPE_OK ? "" : drupe_error_last()->text);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cache.lock);
 }
 
 static void job_free(job *one)
@@ -249,50 +286,49 @@ static void job_free(job *one)
 
 static job *take_first(void)
 {
-    job *one = jobs;
-    jobs = one->next;
-    if (!jobs) jobs_end = &jobs;
-    njobs--;
+    job *one = cache.jobs;
+    cache.jobs = one->next;
+    if (!cache.jobs) cache.jobs_end = &cache.jobs;
+    cache.njobs--;
     return one;
 }
 
 /* When to look at the first job again; 0: it is to be done now. The lock is held. */
 static uint64_t time_of_first(void)
 {
-    static uint64_t seen, since;
     uint64_t now = drupe_now_ns(), activity = drupe_library_activity();
-    if (!jobs->compiles || flushing || writer.stopping) return 0;
-    if (activity != seen) {
-        seen = activity;
-        since = now;
+    if (!cache.jobs->compiles || cache.flushing || cache.writer.stopping) return 0;
+    if (activity != cache.seen) {
+        cache.seen = activity;
+        cache.since = now;
     }
-    return now - since >= QUIET_NS ? 0 : now + LOOK_NS;
+    return now - cache.since >= QUIET_NS ? 0 : now + LOOK_NS;
 }
 
 static uint64_t work(void *unused)
 {
     (void)unused;
-    uint64_t until = jobs ? time_of_first() : UINT64_MAX;
+    uint64_t until = cache.jobs ? time_of_first() : UINT64_MAX;
     if (until) return until;
     job *one = take_first();
-    bool skip = one->compiles && (writer.stopping || (!flushing && one->kernels > KERNELS_MOST));
-    working = true;
-    asked_device = one->program->device;
-    pthread_mutex_unlock(&lock);
+    bool skip = one->compiles && (cache.writer.stopping || (!cache.flushing && one->kernels > KERNELS_MOST));
+    cache.working = true;
+    cache.asked_device = one->program->device;
+    pthread_mutex_unlock(&cache.lock);
     if (!skip) run_job(one);
-    pthread_mutex_lock(&lock);
-    asked_device = NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&cache.lock);
+    cache.asked_device = NULL;
+    pthread_mutex_unlock(&cache.lock);
     job_free(one);
-    pthread_mutex_lock(&lock);
-    working = false;
-    pthread_cond_broadcast(&changed);
+    pthread_mutex_lock(&cache.lock);
+    cache.working = false;
+    pthread_cond_broadcast(&cache.changed);
     return 0;
 }
 
 static void start_once(void)
 {
-    if (drupe_cond_init(&changed) != DRUPE_OK) pthread_cond_init(&changed, NULL);
+    if (drupe_cond_init(&cache.changed) != DRUPE_OK) pthread_cond_init(&cache.changed, NULL);
 }
 
 static job *job_new(drupe_program *program, drupe_language language, const drupe_text *where,
@@ -319,19 +355,19 @@ void drupe_cache_add(drupe_program *program, drupe_language language, const drup
     int fd = folder_get();
     if (fd < 0) return;
     close(fd);
-    pthread_once(&once, start_once);
+    pthread_once(&cache.once, start_once);
     job *one = job_new(program, language, where, key, log), *dropped = NULL;
     if (!one) return;
-    pthread_mutex_lock(&lock);
-    if (drupe_service_start(&writer) != DRUPE_OK) {
+    pthread_mutex_lock(&cache.lock);
+    if (drupe_service_start(&cache.writer) != DRUPE_OK) {
         dropped = one;
     } else {
-        *jobs_end = one;
-        jobs_end = &one->next;
-        if (++njobs > JOBS_MOST) dropped = take_first();
-        drupe_service_wake(&writer);
+        *cache.jobs_end = one;
+        cache.jobs_end = &one->next;
+        if (++cache.njobs > JOBS_MOST) dropped = take_first();
+        drupe_service_wake(&cache.writer);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cache.lock);
     if (dropped) job_free(dropped);
 }
 
@@ -339,31 +375,33 @@ drupe_status drupe_cache_flush(uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     uint64_t deadline = drupe_deadline(timeout_ns);
-    pthread_once(&once, start_once);
-    pthread_mutex_lock(&lock);
-    flushing++;
-    drupe_service_wake(&writer);
+    pthread_once(&cache.once, start_once);
+    pthread_mutex_lock(&cache.lock);
+    cache.flushing++;
+    drupe_service_wake(&cache.writer);
     bool in_time = true;
-    while ((jobs || working) && in_time) in_time = drupe_cond_wait_until(&changed, &lock, deadline);
-    flushing--;
-    bool done = !jobs && !working;
-    pthread_mutex_unlock(&lock);
+    while ((cache.jobs || cache.working) && in_time)
+        in_time = drupe_cond_wait_until(&cache.changed, &cache.lock, deadline);
+    cache.flushing--;
+    bool done = !cache.jobs && !cache.working;
+    pthread_mutex_unlock(&cache.lock);
     return done ? DRUPE_OK
                 : drupe_error_set(DRUPE_E_TIMEOUT, "Programs still wait to be written to the cache.");
 }
 
 void drupe_cache_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cache.lock);
     /* A driver whose device was lost meanwhile may never answer. */
-    while (drupe_service_end(&writer, drupe_deadline(LOOK_NS)) == DRUPE_E_TIMEOUT) {
-        if (asked_device && drupe_device_silent(asked_device)) drupe_service_abandon(&writer);
+    while (drupe_service_end(&cache.writer, drupe_deadline(LOOK_NS)) == DRUPE_E_TIMEOUT) {
+        if (cache.asked_device && drupe_device_silent(cache.asked_device))
+            drupe_service_abandon(&cache.writer);
     }
-    asked = false;
-    if (folder >= 0) close(folder);
-    folder = -1;
-    known.on = false;
-    pthread_mutex_unlock(&lock);
+    cache.asked = false;
+    if (cache.folder >= 0) close(cache.folder);
+    cache.folder = -1;
+    cache.known.on = false;
+    pthread_mutex_unlock(&cache.lock);
 }
 
 /* --- Seen from outside ---------------------------------------------------------------------------------- */
@@ -376,9 +414,9 @@ void drupe_cache_info_get(drupe_cache_info *info)
         return;
     }
     int fd = folder_get();
-    pthread_mutex_lock(&lock);
-    *info = known;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&cache.lock);
+    *info = cache.known;
+    pthread_mutex_unlock(&cache.lock);
     info->entries = info->bytes = 0;
     drupe_file_entry *entries;
     size_t nentries;
@@ -397,27 +435,22 @@ static drupe_status folder_for_user(int *fd)
     DRUPE_TRY(drupe_core_check());
     *fd = folder_get();
     if (*fd >= 0) return DRUPE_OK;
-    pthread_mutex_lock(&lock);
-    drupe_status status = drupe_error_set(DRUPE_E_UNAVAILABLE, "The cache is off. %s", known.reason);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&cache.lock);
+    drupe_status status = drupe_error_set(DRUPE_E_UNAVAILABLE, "The cache is off. %s", cache.known.reason);
+    pthread_mutex_unlock(&cache.lock);
     return status;
 }
 
-/* The value of the line that begins with `name`, or "". */
-static void line_of(drupe_span text, const char *name, char *value, size_t size)
+/* The rest of the line that begins with `begin`, which is "\nNAME ", or "". */
+static void line_of(drupe_span text, const char *begin, char *value, size_t size)
 {
-    const char *at = text.bytes, *end = at + text.size;
-    size_t length = strlen(name);
+    const char *end = (const char *)text.bytes + text.size;
+    const char *at = memmem(text.bytes, text.size, begin, strlen(begin));
     value[0] = '\0';
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!stop) stop = end;
-        if ((size_t)(stop - at) > length && memcmp(at, name, length) == 0 && at[length] == ' ') {
-            snprintf(value, size, "%.*s", (int)(stop - at - (ptrdiff_t)length - 1), at + length + 1);
-            return;
-        }
-        at = stop + 1;
-    }
+    if (!at) return;
+    at += strlen(begin);
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (stop) snprintf(value, size, "%.*s", (int)(stop - at), at);
 }
 
 static bool visit_file(int fd, const drupe_file_entry *file, bool (*visit)(const drupe_cache_entry *, void *),
@@ -431,9 +464,9 @@ static bool visit_file(int fd, const drupe_file_entry *file, bool (*visit)(const
                  drupe_record_open(bytes, size, DRUPE_RECORD_PROGRAM, &record);
     if (valid) {
         drupe_span where = record.parts[DRUPE_PART_WHERE];
-        line_of(where, "backend", backend, sizeof backend);
-        line_of(where, "device", name, sizeof name);
-        line_of(where, "driver", driver, sizeof driver);
+        line_of(where, "\nbackend ", backend, sizeof backend);
+        line_of(where, "\ndevice ", name, sizeof name);
+        line_of(where, "\ndriver ", driver, sizeof driver);
         snprintf(device, sizeof device, "%s %s (driver %s)", backend, name, driver);
     }
     free(bytes);
@@ -461,10 +494,10 @@ drupe_status drupe_cache_clear(uint64_t *bytes)
     int fd;
     drupe_file_entry *entries;
     size_t nentries;
-    uint64_t freed = 0;
+    uint64_t freed = 0, limit;
     if (bytes) *bytes = 0;
     DRUPE_TRY(folder_for_user(&fd));
-    if (!is_marked()) {
+    if (!limit_get(&limit)) {
         close(fd);
         return drupe_error_set(
             DRUPE_E_UNAVAILABLE,

@@ -1,9 +1,8 @@
 /* Programs and kernels: how a source is built, how a built one is found again, and what a kernel takes.
  *
- * Reading order: program_open.c -> program.c (the objects) -> build.c, background.c, activity.c (building)
+ * Reading order: program_open.c -> program.c (the objects) -> build.c, background.c (building)
  * -> specialise.c, spirv.c, spirv_args.c (SPIR-V modules) -> key.c, record.c, cache.c, cache_folder.c (the
- * cache on disk) -> args.c, args_pack.c, arg_summary.c (arguments), prints_source.c (whether a source
- * prints).
+ * cache on disk) -> args.c, args_pack.c, arg_summary.c (arguments).
  *
  * Owns: programs, kernels, the cache's folder.
  *
@@ -70,7 +69,7 @@ drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, si
 
 /* This thread begins with, or is done with, a build of background.c, which was told of before it began. */
 void drupe_build_enter(bool enter);
-/* activity.c: `counts` (0 or 1) builds begin, or have ended. */
+/* cache.c: `counts` (0 or 1) builds begin, or have ended. */
 void drupe_activity_begin(unsigned counts);
 void drupe_activity_end(unsigned counts);
 /* Another number after every submission and during every build: what runs in the background stays out of the

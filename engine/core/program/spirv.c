@@ -403,11 +403,3 @@ void drupe_spirv_close(drupe_spirv *module)
     free(module->at);
     *module = (drupe_spirv){0};
 }
-
-drupe_status drupe_spirv_check(const void *bytes, size_t size)
-{
-    drupe_spirv module;
-    DRUPE_TRY(drupe_spirv_open(bytes, size, &module));
-    drupe_spirv_close(&module);
-    return DRUPE_OK;
-}

@@ -73,6 +73,19 @@ static void find_last_fallible(drupe_queue *queue, uint64_t from)
     }
 }
 
+/* What was submitted after `from` is cancelled; needs the queue's lock. */
+static drupe_status give_up(drupe_queue *queue, uint64_t from)
+{
+    drupe_cause *cause;
+    DRUPE_TRY(drupe_cause_cancelling(queue, from, &cause));
+    /* Before its report: an older failure that is unreported keeps its place. */
+    drupe_queue_set_cause(queue, cause, from);
+    drupe_marks_settle_locked(queue);
+    drupe_cause_report(cause);
+    drupe_cause_release(cause);
+    return DRUPE_OK;
+}
+
 drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_up)
 {
     *left = *given_up = 0;
@@ -83,7 +96,7 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
     pthread_mutex_lock(&queue->lock);
     void (*cancel)(drupe_queue *) = queue->base.slot->backend->queue_cancel;
     uint64_t from = survey(queue, cancel != NULL, left, given_up);
-    drupe_status status = *given_up ? drupe_queue_give_up(queue, from) : DRUPE_OK;
+    drupe_status status = *given_up ? give_up(queue, from) : DRUPE_OK;
     if (status == DRUPE_OK && *given_up) {
         if (cancel) cancel(queue);
         find_last_fallible(queue, from);

@@ -57,7 +57,7 @@ static bool fetches(const drupe_queue *queue, const drupe_work *work)
 
 /* Appends the entry unless it is over already: then `*over` is set and the caller drops it. */
 static drupe_status submit_ordered(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
-                                   bool *over)
+                                   size_t bytes, bool *over)
 {
     *over = true;
     drupe_cause *cause = pending_failure(queue, entry);
@@ -78,13 +78,8 @@ static drupe_status submit_ordered(drupe_queue *queue, drupe_inflight *entry, co
     } else {
         DRUPE_TRY(drupe_inflight_launch(queue, entry, work));
     }
-    if (entry->done) {
-        queue->proof.proven = entry->what.number;
-        return DRUPE_OK;
-    }
-    drupe_inflight_append(queue, entry);
-    if (fetches(queue, work)) queue->names.fetch = entry->event;
-    *over = false;
+    *over = !drupe_inflight_enlist(queue, entry, bytes);
+    if (!*over && fetches(queue, work)) queue->names.fetch = entry->event;
     return DRUPE_OK;
 }
 
@@ -107,7 +102,7 @@ static drupe_status submit_marked(const drupe_submit_info *info, drupe_inflight 
     drupe_status status =
         drupe_queue_unordered(queue)
             ? drupe_unordered_submit(queue, entry, work, drupe_submit_info_is_barrier(info, work), over)
-            : submit_ordered(queue, entry, work, over);
+            : submit_ordered(queue, entry, work, info->bytes, over);
     entry->pending_failure = NULL;
     drupe_cause_release(late);
     if (lifted) drupe_marks_lifted(lifted, status == DRUPE_OK);
@@ -131,7 +126,6 @@ static drupe_status submit_locked(const drupe_submit_info *info, const drupe_wor
         DRUPE_TRY(drupe_inflight_attach(queue, entry));
     DRUPE_TRY(submit_marked(info, entry, work, over));
     if (*over && !entry->done && checker) checker->skipped(entry->what.number);
-    if (!entry->event && !*over) queue->proof.unmarked_bytes += info->bytes;
     if (!event) return DRUPE_OK;
     *event = entry->event;
     if (entry->done)
@@ -200,7 +194,6 @@ drupe_status drupe_queue_submit(const drupe_submit_info *info, const drupe_work 
         status = submit_locked(info, work, entry, event, &over);
     }
     if (status == DRUPE_OK && entry == queue->order.deferred) drupe_deferred_begin(queue, entry);
-    if (over && entry && drupe_inflight_reuse(queue, entry)) over = false;
     pthread_mutex_unlock(&queue->lock);
     if (!entry || (over && status != DRUPE_OK)) {
         drupe_error kept = *drupe_error_last();

@@ -191,21 +191,23 @@ void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *e
     if (leave_phase(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
 }
 
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_inflight *entry)
+static void fail_for(drupe_event *event, drupe_cause *cause, drupe_inflight *entry, drupe_trace_status ended)
 {
     set_dependent(event, drupe_cause_retain(cause), entry);
     drupe_mark_inflight(entry, cause);
-    drupe_trace_end(event->number, DRUPE_TRACE_SKIPPED);
+    drupe_trace_end(event->number, ended);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+}
+
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_inflight *entry)
+{
+    fail_for(event, cause, entry, DRUPE_TRACE_SKIPPED);
 }
 
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause)
 {
     if (!leave_phase(event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_SETTLING)) return;
-    set_dependent(event, drupe_cause_retain(cause), event->entry);
-    drupe_mark_inflight(event->entry, cause);
-    drupe_trace_end(event->number, DRUPE_TRACE_CANCELLED);
-    atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+    fail_for(event, cause, event->entry, DRUPE_TRACE_CANCELLED);
     tell_others(DRUPE_PHASE_DEFERRED);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SPAN       32u  /* that one may answer for */
 #define KNOWN_MOST 128u /* entries among which a complete one is looked for */
 
 /* Out of the list, or NULL. Only the holder of the lock takes records. */
@@ -124,15 +125,6 @@ void drupe_inflight_put_back(drupe_queue *queue, drupe_inflight *entry)
     queue->records.spare = entry;
 }
 
-bool drupe_inflight_reuse(drupe_queue *queue, drupe_inflight *entry)
-{
-    bool empty = entry->what.nrefs + entry->nwaits == 0 && !entry->what.cell && !entry->event;
-    bool small = entry->what.refs == entry->refs_inline && entry->waits == entry->waits_inline;
-    if (!entry->done || !empty || !small || drupe_check_on()) return false;
-    drupe_inflight_put_back(queue, entry);
-    return true;
-}
-
 void drupe_inflight_add_wait(drupe_inflight *entry, drupe_event *wait)
 {
     entry->waits[entry->nwaits++] = drupe_event_retain(wait);
@@ -228,7 +220,14 @@ static drupe_inflight *ahead(const drupe_queue *queue, drupe_inflight *entry, un
     return complete ? complete : last;
 }
 
-drupe_phase drupe_inflight_poll(const drupe_queue *queue, drupe_inflight *entry, drupe_poll_walk *walk)
+/* A walk over entries in the order of submission that asks how far they are. */
+typedef struct poll_walk {
+    unsigned span; /* one may answer for so many; SPAN at first */
+    bool hasty;    /* what none has answered for may be asked the next time */
+    uint64_t *ticks;
+} poll_walk;
+
+static drupe_phase inflight_poll(const drupe_queue *queue, drupe_inflight *entry, poll_walk *walk)
 {
     drupe_phase phase = drupe_event_phase(entry->event);
     if (phase != DRUPE_PHASE_NATIVE) return phase;
@@ -249,13 +248,12 @@ drupe_phase drupe_inflight_poll(const drupe_queue *queue, drupe_inflight *entry,
 }
 
 /* Silent work is proven by an event behind it: until the first of these is over there is nothing to find. */
-static bool all_unproven(const drupe_queue *queue, drupe_poll_walk *walk)
+static bool all_unproven(const drupe_queue *queue, poll_walk *walk)
 {
     const drupe_inflight *first = drupe_inflight_unlooked(queue);
     if (!first || first->event || first->what.number <= queue->proof.proven) return false;
     if (queue->proof.unmarked >= queue->order.count) return true;
-    return queue->order.first_open &&
-           !drupe_phase_over(drupe_inflight_poll(queue, queue->order.first_open, walk));
+    return queue->order.first_open && !drupe_phase_over(inflight_poll(queue, queue->order.first_open, walk));
 }
 
 /* The last entry of the finished beginning, or NULL; looking at `most` that were not. `gap`: silent work
@@ -263,7 +261,7 @@ static bool all_unproven(const drupe_queue *queue, drupe_poll_walk *walk)
 static drupe_inflight *finished_until(drupe_queue *queue, size_t most, bool hasty)
 {
     drupe_inflight *cut = queue->order.looked, *entry = drupe_inflight_unlooked(queue);
-    drupe_poll_walk walk = {.span = DRUPE_INFLIGHT_SPAN, .hasty = hasty, .ticks = &queue->polling.ticks};
+    poll_walk walk = {.span = SPAN, .hasty = hasty, .ticks = &queue->polling.ticks};
     bool gap = false;
     if (all_unproven(queue, &walk)) return cut;
     queue->order.first_open = NULL;
@@ -279,7 +277,7 @@ static drupe_inflight *finished_until(drupe_queue *queue, size_t most, bool hast
             drupe_event_prefetch(entry->next->event);
             drupe_trace_prefetch(entry->next->what.number);
         }
-        drupe_phase phase = drupe_inflight_poll(queue, entry, &walk);
+        drupe_phase phase = inflight_poll(queue, entry, &walk);
         if (!drupe_phase_over(phase) || entry->event->abandoned) {
             queue->order.first_open = entry;
             break;
@@ -377,13 +375,13 @@ void drupe_queue_settle(drupe_queue *queue, bool inferring)
     drupe_queue_flush_locked(queue);
     drupe_inflight *entry = queue->order.head;
     uint64_t ticks = 0;
-    drupe_poll_walk walk = {.span = inferring ? DRUPE_INFLIGHT_SPAN : 1, .ticks = &ticks};
+    poll_walk walk = {.span = inferring ? SPAN : 1, .ticks = &ticks};
     if (drupe_queue_unordered(queue)) {
         drupe_unordered_settle(queue);
         entry = NULL;
     }
     for (; entry && entry != queue->order.deferred; entry = entry->next) {
-        if (entry->event && !drupe_phase_over(drupe_inflight_poll(queue, entry, &walk))) break;
+        if (entry->event && !drupe_phase_over(inflight_poll(queue, entry, &walk))) break;
     }
     pthread_mutex_unlock(&queue->lock);
 }

@@ -88,7 +88,7 @@ drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry)
 }
 
 /* It is over and nobody else has seen it. */
-void drupe_inflight_end_at_once(drupe_inflight *entry)
+static void end_at_once(drupe_inflight *entry)
 {
     drupe_trace_end_at_once(entry->what.number);
     if (entry->event) atomic_store_explicit(&entry->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
@@ -97,7 +97,7 @@ void drupe_inflight_end_at_once(drupe_inflight *entry)
 void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry)
 {
     if (entry->done) {
-        drupe_inflight_end_at_once(entry);
+        end_at_once(entry);
         return;
     }
     queue->unflushed = queue->base.slot->backend->queue_flush != NULL;

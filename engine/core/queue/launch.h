@@ -75,10 +75,21 @@ drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry) DRUPE_MUST_CHECK;
 /* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
-/* Its work was done while it was submitted, and nobody else has seen it. */
-void drupe_inflight_end_at_once(drupe_inflight *entry);
 /* The backend has the entry's work. */
 void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry);
+/* Put a launched or deferred entry, which keeps `bytes` alive, on the list of an in-order queue; false: it is
+ * over.
+ */
+static inline bool drupe_inflight_enlist(drupe_queue *queue, drupe_inflight *entry, size_t bytes)
+{
+    if (entry->done) {
+        queue->proof.proven = entry->what.number;
+        return false;
+    }
+    drupe_inflight_append(queue, entry);
+    if (!entry->event) queue->proof.unmarked_bytes += bytes;
+    return true;
+}
 /* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */
 drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
 /* Hand the work to the backend. */

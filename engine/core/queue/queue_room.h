@@ -4,7 +4,7 @@
  * launch.c, unordered_submit.c (from a submission info to the backend) -> inflight.c, unordered.c, event.c,
  * event_memory.c, event_wait.c (what is in flight, and how it ended) -> deferred.c, waiter.c (work that must
  * wait), worker.c, watch.c (who is told of its end) -> trouble.c, suspects.c, mark.c, cancel.c, lost.c,
- * fault_deliver.c, fault_text.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
+ * fault_deliver.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
  * queue_list.c.
  *
  * Headers: this one, launch.h, waiter.h.
@@ -121,8 +121,6 @@ drupe_status drupe_inflight_load(drupe_inflight *entry, const drupe_submit_info 
 void drupe_inflight_forget_spares(drupe_queue *queue);
 /* A record that was never used is free again. */
 void drupe_inflight_put_back(drupe_queue *queue, drupe_inflight *entry);
-/* Take the record of work that was done at once for the next one, unless something must be dropped first. */
-bool drupe_inflight_reuse(drupe_queue *queue, drupe_inflight *entry);
 /* There is room for one. */
 void drupe_inflight_add_wait(drupe_inflight *entry, drupe_event *wait);
 void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry);
@@ -130,14 +128,6 @@ void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry);
 drupe_status drupe_inflight_copy_work(drupe_inflight *entry, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Whether a complete kernel of this queue proves those before it. */
 bool drupe_queue_infers(const drupe_queue *queue);
-/* A walk over entries in the order of submission that asks how far they are. */
-typedef struct drupe_poll_walk {
-    unsigned span; /* one may answer for so many; DRUPE_INFLIGHT_SPAN at first */
-    bool hasty;    /* what none has answered for may be asked the next time */
-    uint64_t *ticks;
-} drupe_poll_walk;
-#define DRUPE_INFLIGHT_SPAN 32u
-drupe_phase drupe_inflight_poll(const drupe_queue *queue, drupe_inflight *entry, drupe_poll_walk *walk);
 /* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
  * list after unlocking. */
 drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty);

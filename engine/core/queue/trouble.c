@@ -1,17 +1,5 @@
-/* Queues in trouble: what they report, what is taken from them. */
+/* Queues in trouble: what they report. */
 #include "core/queue/launch.h"
-
-drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from)
-{
-    drupe_cause *cause;
-    DRUPE_TRY(drupe_cause_cancelling(queue, from, &cause));
-    /* Before its report: an older failure that is unreported keeps its place. */
-    drupe_queue_set_cause(queue, cause, from);
-    drupe_marks_settle_locked(queue);
-    drupe_cause_report(cause);
-    drupe_cause_release(cause);
-    return DRUPE_OK;
-}
 
 drupe_status drupe_queue_report(drupe_queue *queue)
 {

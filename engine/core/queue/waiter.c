@@ -15,29 +15,35 @@
 #define STOP_LEAST_NS    200000000u /* the waiter gets to come by, however short the caller's time is */
 #define STOP_MOST_NS     UINT64_C(20000000000) /* it may hang in a driver */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t serve_round(void *unused);
-static drupe_service waiter = {.name = "drupe-waiter", .lock = &lock, .step = serve_round};
-static pthread_cond_t changed;    /* for those who wait for deferred events */
-static bool prepared;             /* `changed` is */
-static drupe_queue *queues;       /* with deferred work; each with an inner reference */
-static _Atomic(unsigned) nqueues; /* of these */
-static _Atomic(unsigned) nothers; /* what else the waiter has to look after */
-static unsigned begun, ended;     /* the waiter's rounds */
-static unsigned closers;          /* who wait for the end of a round */
-static bool must_poll;            /* the waiter's own: it has seen something that a driver will end */
-/* What it does in each round; NULL until somebody needs it. */
-static _Atomic(drupe_serve_queue) serve_queue;
-static _Atomic(drupe_serve_others) serve_others;
+
+static struct waiting {
+    pthread_mutex_t lock;
+    drupe_service service;
+    pthread_cond_t changed;    /* for those who wait for deferred events */
+    bool prepared;             /* `changed` is */
+    drupe_queue *queues;       /* with deferred work; each with an inner reference */
+    _Atomic(unsigned) nqueues; /* of these */
+    _Atomic(unsigned) nothers; /* what else the waiter has to look after */
+    bool must_poll;            /* the waiter's own: it has seen something that a driver will end */
+    uint64_t pause;            /* the waiter's own: between two polls */
+    /* What it does in each round; NULL until somebody needs it. */
+    _Atomic(drupe_serve_queue) serve_queue;
+    _Atomic(drupe_serve_others) serve_others;
+} waiter = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .service = {.name = "drupe-waiter", .lock = &waiter.lock, .step = serve_round},
+    .pause = POLL_SHORTEST_NS,
+};
 
 /* --- Waking --------------------------------------------------------------------------------------------- */
 
 void drupe_deferred_kick(void)
 {
-    if (atomic_load(&nqueues) + atomic_load(&nothers) == 0) return;
-    pthread_mutex_lock(&lock);
-    drupe_service_wake(&waiter);
-    pthread_mutex_unlock(&lock);
+    if (atomic_load(&waiter.nqueues) + atomic_load(&waiter.nothers) == 0) return;
+    pthread_mutex_lock(&waiter.lock);
+    drupe_service_wake(&waiter.service);
+    pthread_mutex_unlock(&waiter.lock);
 }
 
 void drupe_core_notify(drupe_event *event)
@@ -49,12 +55,12 @@ void drupe_core_notify(drupe_event *event)
 
 void drupe_deferred_announce(void)
 {
-    pthread_mutex_lock(&lock);
-    if (drupe_service_runs(&waiter)) {
-        pthread_cond_broadcast(&changed);
-        drupe_service_wake(&waiter);
+    pthread_mutex_lock(&waiter.lock);
+    if (drupe_service_runs(&waiter.service)) {
+        pthread_cond_broadcast(&waiter.changed);
+        drupe_service_wake(&waiter.service);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&waiter.lock);
 }
 
 static bool deferred_or_running(const drupe_event *event)
@@ -75,14 +81,14 @@ bool drupe_deferred_await(drupe_event *event, uint64_t deadline)
 {
     bool in_time = true;
     if (event->spins) watch_briefly(event, deadline);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&waiter.lock);
     /* Without threads nothing is deferred, and the condition may not exist yet. */
-    while (prepared) {
+    while (waiter.prepared) {
         if (!deferred_or_running(event) || !in_time) break;
-        in_time = drupe_cond_wait_until(&changed, &lock, deadline);
+        in_time = drupe_cond_wait_until(&waiter.changed, &waiter.lock, deadline);
     }
     bool over = !deferred_or_running(event);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&waiter.lock);
     return over;
 }
 
@@ -106,34 +112,34 @@ void drupe_deferred_let_pass(drupe_queue *queue)
 
 void drupe_waiter_queues(drupe_serve_queue serve)
 {
-    atomic_store(&serve_queue, serve);
+    atomic_store(&waiter.serve_queue, serve);
 }
 
 void drupe_waiter_others(drupe_serve_others serve)
 {
-    atomic_store(&serve_others, serve);
+    atomic_store(&waiter.serve_others, serve);
 }
 
 void drupe_waiter_poll(void)
 {
-    must_poll = true;
+    waiter.must_poll = true;
 }
 
 /* Take the queue off the list if it holds nothing. */
 static void retire(drupe_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&waiter.lock);
     bool idle = queue->order.deferred == NULL;
     if (idle) {
-        drupe_queue **link = &queues;
+        drupe_queue **link = &waiter.queues;
         while (*link != queue) link = &(*link)->deferred_next;
         *link = queue->deferred_next;
         queue->on_deferred_list = false;
-        atomic_fetch_sub(&nqueues, 1);
-        pthread_cond_broadcast(&changed);
+        atomic_fetch_sub(&waiter.nqueues, 1);
+        pthread_cond_broadcast(&waiter.changed);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&waiter.lock);
     pthread_mutex_unlock(&queue->lock);
     if (idle) drupe_queue_inner_release(queue);
 }
@@ -141,16 +147,16 @@ static void retire(drupe_queue *queue)
 /* Once over all queues; true when something moved. Queues join at the front, so the walk stays valid. */
 static bool serve_all(void)
 {
-    drupe_serve_queue serve = atomic_load(&serve_queue);
+    drupe_serve_queue serve = atomic_load(&waiter.serve_queue);
     bool moved = false;
-    pthread_mutex_lock(&lock);
-    drupe_queue *queue = queues;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&waiter.lock);
+    drupe_queue *queue = waiter.queues;
+    pthread_mutex_unlock(&waiter.lock);
     while (queue) {
         while (serve(queue)) moved = true;
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&waiter.lock);
         drupe_queue *next = queue->deferred_next;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&waiter.lock);
         retire(queue);
         queue = next;
     }
@@ -159,24 +165,20 @@ static bool serve_all(void)
 
 static uint64_t serve_round(void *unused)
 {
-    static uint64_t pause = POLL_SHORTEST_NS;
     (void)unused;
-    if (!queues && atomic_load(&nothers) == 0) return UINT64_MAX;
-    must_poll = false;
-    begun++;
-    pthread_mutex_unlock(&lock);
+    if (!waiter.queues && atomic_load(&waiter.nothers) == 0) return UINT64_MAX;
+    waiter.must_poll = false;
+    pthread_mutex_unlock(&waiter.lock);
     bool moved = serve_all();
-    drupe_serve_others others = atomic_load(&serve_others);
-    if (others && others(&must_poll)) moved = true;
-    pthread_mutex_lock(&lock);
-    ended = begun;
-    if (closers) pthread_cond_broadcast(&changed);
-    if (moved || waiter.woken) {
-        pause = POLL_SHORTEST_NS;
+    drupe_serve_others others = atomic_load(&waiter.serve_others);
+    if (others && others(&waiter.must_poll)) moved = true;
+    pthread_mutex_lock(&waiter.lock);
+    if (moved || waiter.service.woken) {
+        waiter.pause = POLL_SHORTEST_NS;
         return 0;
     }
-    uint64_t until = must_poll ? drupe_deadline(pause) : UINT64_MAX;
-    pause = pause < POLL_LONGEST_NS ? pause * 2 : POLL_LONGEST_NS;
+    uint64_t until = waiter.must_poll ? drupe_deadline(waiter.pause) : UINT64_MAX;
+    waiter.pause = waiter.pause < POLL_LONGEST_NS ? waiter.pause * 2 : POLL_LONGEST_NS;
     return until;
 }
 
@@ -184,72 +186,68 @@ static uint64_t serve_round(void *unused)
 
 static drupe_status prepare_locked(void)
 {
-    if (!prepared) DRUPE_TRY(drupe_cond_init(&changed));
-    prepared = true;
+    if (!waiter.prepared) DRUPE_TRY(drupe_cond_init(&waiter.changed));
+    waiter.prepared = true;
     return DRUPE_OK;
 }
 
 static drupe_status start_locked(void)
 {
     DRUPE_TRY(prepare_locked());
-    return drupe_service_start(&waiter);
+    return drupe_service_start(&waiter.service);
 }
 
 drupe_status drupe_deferred_prepare(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&waiter.lock);
     drupe_status status = prepare_locked();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&waiter.lock);
     return status;
 }
 
 drupe_status drupe_deferred_attend(int more)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&waiter.lock);
     drupe_status status = more > 0 ? start_locked() : DRUPE_OK;
-    if (status == DRUPE_OK) atomic_fetch_add(&nothers, (unsigned)more);
-    pthread_mutex_unlock(&lock);
+    if (status == DRUPE_OK) atomic_fetch_add(&waiter.nothers, (unsigned)more);
+    pthread_mutex_unlock(&waiter.lock);
     return status;
 }
 
 drupe_status drupe_deferred_add(drupe_queue *queue)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&waiter.lock);
     drupe_status status = start_locked();
     if (status == DRUPE_OK && !queue->on_deferred_list) {
         drupe_queue_inner_retain(queue);
         queue->on_deferred_list = true;
-        queue->deferred_next = queues;
-        queues = queue;
-        atomic_fetch_add(&nqueues, 1);
+        queue->deferred_next = waiter.queues;
+        waiter.queues = queue;
+        atomic_fetch_add(&waiter.nqueues, 1);
     }
-    drupe_service_wake(&waiter);
-    pthread_mutex_unlock(&lock);
+    drupe_service_wake(&waiter.service);
+    pthread_mutex_unlock(&waiter.lock);
     return status;
 }
 
 /* Queues that hold nothing any more stay on the list until the waiter comes by, which takes a while where the
- * system has no time for it. What is there after a whole round is deferred. */
+ * system has no time for it. */
 static void let_retire_locked(uint64_t deadline)
 {
     uint64_t least = drupe_deadline(STOP_LEAST_NS), most = drupe_deadline(STOP_MOST_NS);
     if (deadline < least) deadline = least;
     if (deadline > most) deadline = most;
-    unsigned wanted = begun + 1;
-    closers++;
-    drupe_service_wake(&waiter);
-    while (drupe_service_runs(&waiter) && queues && (int)(ended - wanted) < 0) {
-        if (!drupe_cond_wait_until(&changed, &lock, deadline)) break;
-    }
-    closers--;
+    bool in_time = true;
+    drupe_service_wake(&waiter.service);
+    while (waiter.queues && in_time) in_time = drupe_cond_wait_until(&waiter.changed, &waiter.lock, deadline);
 }
 
 void drupe_deferred_stop(uint64_t deadline)
 {
-    pthread_mutex_lock(&lock);
-    if (drupe_service_runs(&waiter) && queues) let_retire_locked(deadline);
+    pthread_mutex_lock(&waiter.lock);
+    if (drupe_service_runs(&waiter.service) && waiter.queues) let_retire_locked(deadline);
     /* Work that is still deferred needs its thread; it stays and the library may be closed again later. */
-    if (!queues && atomic_load(&nothers) == 0) drupe_service_stop(&waiter);
-    pthread_mutex_unlock(&lock);
+    if (!waiter.queues && atomic_load(&waiter.nothers) == 0) drupe_service_stop(&waiter.service);
+    pthread_mutex_unlock(&waiter.lock);
     drupe_worker_stop();
 }

@@ -8,8 +8,6 @@
 
 /* --- trouble.c, suspects.c ------------------------------------------------------------------------------ */
 
-/* What was submitted after `from` is cancelled; needs the queue's lock. */
-drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_CHECK;
 /* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
 drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* A new cause from the thread's last error, which work without an event up to submission `number` caused:
@@ -31,7 +29,7 @@ bool drupe_worker_fault(const drupe_fault *fault);
 /* End the threads, unless jobs are left. */
 void drupe_worker_stop(void);
 
-/* --- lost.c, fault_deliver.c, fault_text.c -------------------------------------------------------------- */
+/* --- lost.c, fault_deliver.c -------------------------------------------------------------- */
 
 /* The labels of what the device may have been at, appended: of the submissions that are not over, the one
  * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
@@ -40,8 +38,6 @@ void drupe_loss_suspects(const drupe_device *device, const char *function, drupe
 /* drupe_core_device_lost(), for a fault in that function: each queue's failure is that of its kernel, if any.
  */
 void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent);
-/* "SIGSEGV" and such. */
-const char *drupe_fault_signal(int signal);
 /* Tell those whose thread it was, on the thread that serves faults; registered with fault/. */
 void drupe_fault_deliver(const drupe_fault *fault);
 

@@ -30,11 +30,11 @@ struct drupe_watch {
     drupe_watch *next; /* all watches */
 };
 
-/* Taken before a queue's lock, and after slot->lock and the library's. */
-static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
-/* Guards the list of all watches; a leaf. */
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static drupe_watch *all;
+static struct watches {
+    pthread_mutex_t serving; /* taken before a queue's lock, and after slot->lock and the library's */
+    pthread_mutex_t lock;    /* guards `all`; a leaf */
+    drupe_watch *all;
+} watches = {.serving = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void append(watched_list *list, watched *entry)
 {
@@ -78,23 +78,23 @@ drupe_status drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch 
     pthread_mutex_init(&fresh->lock, NULL);
     fresh->wake = wake;
     fresh->user = user;
-    pthread_mutex_lock(&all_lock);
-    fresh->next = all;
-    all = fresh;
-    pthread_mutex_unlock(&all_lock);
+    pthread_mutex_lock(&watches.lock);
+    fresh->next = watches.all;
+    watches.all = fresh;
+    pthread_mutex_unlock(&watches.lock);
     *watch = fresh;
     return DRUPE_OK;
 }
 
 static void leave_all(drupe_watch *watch)
 {
-    pthread_mutex_lock(&serving);
-    pthread_mutex_lock(&all_lock);
-    drupe_watch **link = &all;
+    pthread_mutex_lock(&watches.serving);
+    pthread_mutex_lock(&watches.lock);
+    drupe_watch **link = &watches.all;
     while (*link != watch) link = &(*link)->next;
     *link = watch->next;
-    pthread_mutex_unlock(&all_lock);
-    pthread_mutex_unlock(&serving);
+    pthread_mutex_unlock(&watches.lock);
+    pthread_mutex_unlock(&watches.serving);
 }
 
 static void drop_all(watched_list *list, void (*release)(void *user))
@@ -248,10 +248,10 @@ static void hand_over(drupe_watch *watch, watched_list *over)
 static bool serve_watched(bool *poll)
 {
     bool moved = false;
-    pthread_mutex_lock(&serving);
-    pthread_mutex_lock(&all_lock);
-    drupe_watch *watch = all;
-    pthread_mutex_unlock(&all_lock);
+    pthread_mutex_lock(&watches.serving);
+    pthread_mutex_lock(&watches.lock);
+    drupe_watch *watch = watches.all;
+    pthread_mutex_unlock(&watches.lock);
     while (watch) {
         watched_list over = {NULL, NULL};
         size_t count = look(watch, &over, poll);
@@ -260,10 +260,10 @@ static bool serve_watched(bool *poll)
             moved = true;
             if (drupe_deferred_attend(-1) != DRUPE_OK) break;
         }
-        pthread_mutex_lock(&all_lock);
+        pthread_mutex_lock(&watches.lock);
         watch = watch->next;
-        pthread_mutex_unlock(&all_lock);
+        pthread_mutex_unlock(&watches.lock);
     }
-    pthread_mutex_unlock(&serving);
+    pthread_mutex_unlock(&watches.serving);
     return moved;
 }

@@ -9,47 +9,52 @@
 #define MOST    64u
 #define CALM_NS UINT64_C(200000000)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t some; /* there are jobs, or an end */
-static pthread_cond_t calm; /* all are idle, and somebody wants to know */
-static bool prepared, stopping, closing;
-static struct worker {
+struct worker {
     pthread_t thread;
     bool started;
     _Atomic(int) busy;
     drupe_job *job;
-} workers[MOST];
-static unsigned count, idle;
-static size_t queued;
-static drupe_job *first, *last;
+};
+
+/* All but what a worker writes in its own record changes under the lock. */
+static struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t some; /* there are jobs, or an end */
+    pthread_cond_t calm; /* all are idle, and somebody wants to know */
+    bool prepared, stopping, closing;
+    struct worker workers[MOST];
+    unsigned count, idle;
+    size_t queued;
+    drupe_job *first, *last;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static drupe_job *next_job(void)
 {
-    idle++;
-    if (closing && idle == count) pthread_cond_broadcast(&calm);
-    while (!first && !stopping) drupe_cond_wait_until(&some, &lock, UINT64_MAX);
-    idle--;
-    drupe_job *job = first;
+    pool.idle++;
+    if (pool.closing && pool.idle == pool.count) pthread_cond_broadcast(&pool.calm);
+    while (!pool.first && !pool.stopping) drupe_cond_wait_until(&pool.some, &pool.lock, UINT64_MAX);
+    pool.idle--;
+    drupe_job *job = pool.first;
     if (!job) return NULL;
-    first = job->next;
-    if (!first) last = NULL;
-    queued--;
+    pool.first = job->next;
+    if (!pool.first) pool.last = NULL;
+    pool.queued--;
     return job;
 }
 
 static void *worker_main(void *user)
 {
     struct worker *self = user;
-    drupe_core_register_thread(workers, (uint32_t)(self - workers), &self->busy, NULL);
-    pthread_mutex_lock(&lock);
+    drupe_core_register_thread(pool.workers, (uint32_t)(self - pool.workers), &self->busy, NULL);
+    pthread_mutex_lock(&pool.lock);
     for (drupe_job *job = next_job(); job; job = next_job()) {
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&pool.lock);
         self->job = job;
         job->busy = &self->busy;
         job->run(job);
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&pool.lock);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&pool.lock);
     drupe_core_disown();
     return NULL;
 }
@@ -63,15 +68,15 @@ static drupe_status start_at(struct worker *worker)
 
 static drupe_status start_one(void)
 {
-    drupe_status status = start_at(&workers[count]);
-    count += status == DRUPE_OK;
+    drupe_status status = start_at(&pool.workers[pool.count]);
+    pool.count += status == DRUPE_OK;
     return status;
 }
 
 bool drupe_worker_fault(const drupe_fault *fault)
 {
-    if (fault->owner != workers) return false;
-    struct worker *worker = &workers[fault->index];
+    if (fault->owner != pool.workers) return false;
+    struct worker *worker = &pool.workers[fault->index];
     char what[512];
     drupe_status status = drupe_core_fault_text(fault, what, sizeof what);
     drupe_error_set_native(status, NULL, fault->signal, NULL,
@@ -80,74 +85,75 @@ bool drupe_worker_fault(const drupe_fault *fault)
                            "Check the pointers that it was given.",
                            status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", worker->job->what, what);
     worker->job->fail(worker->job);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&pool.lock);
     pthread_detach(worker->thread);
     atomic_store(&worker->busy, 0);
     /* Without another one those that are left serve. */
     if (start_at(worker) != DRUPE_OK) worker->job = NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&pool.lock);
     return true;
 }
 
 static drupe_status start_locked(void)
 {
-    if (!prepared) {
-        DRUPE_TRY(drupe_cond_init(&some));
-        drupe_status status = drupe_cond_init(&calm);
-        if (status != DRUPE_OK) pthread_cond_destroy(&some);
+    if (!pool.prepared) {
+        DRUPE_TRY(drupe_cond_init(&pool.some));
+        drupe_status status = drupe_cond_init(&pool.calm);
+        if (status != DRUPE_OK) pthread_cond_destroy(&pool.some);
         DRUPE_TRY(status);
     }
-    prepared = true;
-    return count ? DRUPE_OK : start_one();
+    pool.prepared = true;
+    return pool.count ? DRUPE_OK : start_one();
 }
 
 drupe_status drupe_worker_start(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&pool.lock);
     drupe_status status = start_locked();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&pool.lock);
     return status;
 }
 
 void drupe_worker_post(drupe_job *job)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&pool.lock);
     job->next = NULL;
-    if (last)
-        last->next = job;
+    if (pool.last)
+        pool.last->next = job;
     else
-        first = job;
-    last = job;
-    queued++;
+        pool.first = job;
+    pool.last = job;
+    pool.queued++;
     /* A thread that has just been started counts as busy until it has looked around: then there is one too
      * many, which does no harm. Where no more can be had, the job waits for one of those that there are. */
-    bool grown = queued <= idle || count == MOST || start_one() == DRUPE_OK;
+    bool grown = pool.queued <= pool.idle || pool.count == MOST || start_one() == DRUPE_OK;
     (void)grown;
-    pthread_cond_signal(&some);
-    pthread_mutex_unlock(&lock);
+    pthread_cond_signal(&pool.some);
+    pthread_mutex_unlock(&pool.lock);
 }
 
 void drupe_worker_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&pool.lock);
     /* Those that have just ended a job need a moment to get here. */
-    closing = true;
+    pool.closing = true;
     uint64_t deadline = drupe_deadline(CALM_NS);
-    bool in_time = prepared;
-    while (in_time && (first || idle < count)) in_time = drupe_cond_wait_until(&calm, &lock, deadline);
-    closing = false;
-    unsigned ending = first || idle < count ? 0 : count;
+    bool in_time = pool.prepared;
+    while (in_time && (pool.first || pool.idle < pool.count))
+        in_time = drupe_cond_wait_until(&pool.calm, &pool.lock, deadline);
+    pool.closing = false;
+    unsigned ending = pool.first || pool.idle < pool.count ? 0 : pool.count;
     if (ending) {
-        stopping = true;
-        pthread_cond_broadcast(&some);
+        pool.stopping = true;
+        pthread_cond_broadcast(&pool.some);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&pool.lock);
     for (unsigned i = 0; i < ending; i++) {
-        if (workers[i].started) pthread_join(workers[i].thread, NULL);
+        if (pool.workers[i].started) pthread_join(pool.workers[i].thread, NULL);
     }
     if (!ending) return;
-    pthread_mutex_lock(&lock);
-    stopping = false;
-    count = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&pool.lock);
+    pool.stopping = false;
+    pool.count = 0;
+    pthread_mutex_unlock(&pool.lock);
 }

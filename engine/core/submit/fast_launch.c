@@ -213,14 +213,9 @@ static inline drupe_status launch(const fast *one, drupe_inflight *entry, drupe_
     DRUPE_TRY(status);
     drupe_inflight_launched(queue, entry);
     if (event) *event = entry->event;
-    if (entry->done) {
-        queue->proof.proven = entry->what.number;
-        if (event) entry->event = NULL;
-        return DRUPE_OK;
-    }
-    drupe_inflight_append(queue, entry);
-    if (event) drupe_object_retain_unshared(entry->event);
-    if (!entry->event) queue->proof.unmarked_bytes += one->bytes;
+    bool enlisted = drupe_inflight_enlist(queue, entry, one->bytes);
+    if (event && enlisted) drupe_object_retain_unshared(entry->event);
+    if (event && !enlisted) entry->event = NULL;
     return DRUPE_OK;
 }
 

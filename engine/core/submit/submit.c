@@ -131,13 +131,9 @@ static drupe_status check_kernel(const drupe_queue *queue, const drupe_kernel *k
 static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *kernel,
                                 const drupe_range *range)
 {
-    uint64_t product = 1, asked[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    const uint64_t *most = drupe_info_ready(queue->base.device, DRUPE_INFO_MAX_WORK_ITEM_SIZES);
-    if (!most && drupe_device_info(queue->base.device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, asked, sizeof asked,
-                                   NULL) != DRUPE_OK) {
-        asked[0] = asked[1] = asked[2] = UINT64_MAX;
-    }
-    if (!most) most = asked;
+    uint64_t product = 1, most[3];
+    if (drupe_device_info(queue->base.device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, most, sizeof most, NULL))
+        most[0] = most[1] = most[2] = UINT64_MAX;
     for (uint32_t d = 0; d < range->dims; d++) {
         size_t local = range->local[d];
         if (!drupe_valid_local(local, most[d])) {
@@ -253,9 +249,7 @@ static drupe_status check_args(const drupe_submission *s, const drupe_kernel *ke
                 (unsigned long long)local, queue->base.device->filter, (unsigned long long)most);
         }
     }
-    const uint64_t *ready = drupe_info_ready(queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE);
-    uint64_t most =
-        ready ? *ready : drupe_device_number(queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, UINT64_MAX);
+    uint64_t most = drupe_device_number(queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, UINT64_MAX);
     if (values <= most) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The arguments of '%s' have %llu bytes, %s allows %llu.",
                            kernel->name, (unsigned long long)values, queue->base.device->filter,

@@ -88,11 +88,6 @@ DRUPE_API drupe_status drupe_program_binary(drupe_program *program, void **bytes
 /* --- SPIR-V ----------------------------------------------------------------------------------------------
  */
 
-/* Whether the bytes are a whole module for OpenCL: header, instructions, their order, every id defined once
- * and none used that is not. DRUPE_E_INVALID says what is wrong and where. The bytes may lie at any address.
- */
-DRUPE_API drupe_status drupe_spirv_check(const void *bytes, size_t size) DRUPE_MUST_CHECK;
-
 typedef struct drupe_spec_constant {
     uint32_t id;      /* of the decoration SpecId */
     uint32_t bytes;   /* of a value: 1 for a bool */
@@ -102,7 +97,9 @@ typedef struct drupe_spec_constant {
 } drupe_spec_constant;
 
 /* The scalar specialisation constants of a module, in the order of the module: malloc'ed, *taken* by the
- * caller (free()); NULL if there are none. Checks the module. */
+ * caller (free()); NULL if there are none. Checks that the bytes are a whole module for OpenCL: header,
+ * instructions, their order, every id defined once and none used that is not. DRUPE_E_INVALID says what is
+ * wrong and where. The bytes may lie at any address. */
 DRUPE_API drupe_status drupe_spirv_constants(const void *bytes, size_t size, drupe_spec_constant **constants,
                                              size_t *count) DRUPE_MUST_CHECK;
 
