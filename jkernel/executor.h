@@ -84,7 +84,7 @@ int jk_server_request_fd(const jk_server *server);
 jk_request *jk_server_next(jk_server *server);
 
 /* Make jk_server_request_fd() readable: for the executor's own shutdown and interrupt. Any thread,
- * async-signal-safe. */
+ * async-signal-safe; not during jk_server_close(). */
 void jk_server_wake(jk_server *server);
 
 /* Append one line to the kernel's log (DRUPE_LOG). Any thread. */

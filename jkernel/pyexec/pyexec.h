@@ -23,11 +23,7 @@
 /* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `info` is
  * the language's part of kernel_info_reply (executor_table.h), which is copied; the features that it names
  * are switched on. Returns 0, or -1 with one line of what to do in `problem`. */
-int jk_executor_open(const char *connection_file, const char *info, char *problem, size_t problem_size);
-/* The same with the executor's table, which is borrowed for good. */
-int jk_kernel_open(const char *connection_file, const jk_executor *executor, char *problem,
-                   size_t problem_size);
-bool jk_kernel_is_open(void);
+int jk_kernel_open(const char *connection_file, const char *info, char *problem, size_t problem_size);
 
 /* Refuse new users, wait for those inside (1 s at most), close the server. Does nothing when it is not open.
  */
@@ -43,7 +39,6 @@ const char *jk_kernel_info(void);
 
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
 int jk_kernel_shutdown_state(void);
-void jk_kernel_set_shutdown(bool restart);
 
 typedef struct jk_state jk_state;
 
@@ -53,28 +48,28 @@ typedef struct jk_state jk_state;
  * signals but those of a fault are blocked in it. The function is called once jk_workers_open() was. */
 int jk_executor_subshell_open(void *self, jk_subshell *subshell);
 int jk_executor_debugger_open(void *self, jk_subshell *subshell);
-/* The shell stands: workers may run. */
-void jk_workers_open(void);
-/* Refuse new ones, stop those that are there, wait for their end. Called without the GIL. Returns whether all
- * have ended; if not, the process must end without finalizing Python. */
-bool jk_workers_close(int timeout_ms);
+/* Python: the shell stands, workers may run. */
+PyObject *jk_workers_open(PyObject *module, PyObject *unused);
+/* Python: refuse new ones, end their subshells, wait for them so many ms. Whether all have ended; if not, the
+ * process must end without finalizing Python. */
+PyObject *jk_workers_close(PyObject *module, PyObject *timeout_ms);
 
 /* --- Signals (pyexec_signals.c) ------------------------------------------------------------------------ */
 
 /* Ignore SIGINT: from the binding of the sockets until Python's handler stands. */
 void jk_sigint_ignore(void);
-/* Put our handler in front of Python's, which is installed now. Main thread. */
-void jk_sigint_adopt(void);
-#define JK_SIGINT_CAME  1 /* a signal */
-#define JK_SIGINT_AGAIN 2 /* jk_sigint_again() */
 /* Interrupt the main thread, `thread`. Any thread. */
 void jk_sigint_send(pthread_t thread);
-/* The Python-level handler runs: no more nudges. Returns why, JK_SIGINT_ values. Main thread. */
-int jk_sigint_seen(void);
-/* Have it run once more in a millisecond. Returns 1, or 0 when there is no timer. Main thread. */
-int jk_sigint_again(void);
-/* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
-int jk_sigint_reassert(void);
+/* Python: put our handler in front of Python's, which is installed now. Main thread. */
+PyObject *jk_sigint_adopt(PyObject *module, PyObject *unused);
+#define JK_SIGINT_CAME  1 /* a signal */
+#define JK_SIGINT_AGAIN 2 /* jk_sigint_again() */
+/* Python: the Python-level handler runs, no more nudges. Why, JK_SIGINT_ values. Main thread. */
+PyObject *jk_sigint_seen(PyObject *module, PyObject *unused);
+/* Python: have it run once more in a millisecond. False when there is no timer. Main thread. */
+PyObject *jk_sigint_again(PyObject *module, PyObject *unused);
+/* Python: put ours back when something else has taken SIGINT or blocked it on this thread; whether it had. */
+PyObject *jk_sigint_reassert(PyObject *module, PyObject *unused);
 
 /* --- Interrupts that a cell survives (holding.c) ------------------------------------------------------- */
 
@@ -122,17 +117,15 @@ size_t jk_link_answer(const char *command, const jk_arguments *arguments, char *
 void jk_link_note_number(unsigned number);
 /* The engine's devices for usage_reply. Any thread, no GIL. */
 size_t jk_link_usage(char *json, size_t size);
-/* The code of the calling thread's cell has ended. Run the registered cell check, if any. Called on the
- * thread that runs the cell, with the GIL held. Returns 0, or -1 with the exception it raised. */
-int jk_link_run_check(void);
+/* Python: the code of the calling thread's cell has ended. Run the registered cell check, if any, on the
+ * thread that runs the cell. */
+PyObject *jk_link_run_check(PyObject *module, PyObject *unused);
 
 /* --- Module state and types ---------------------------------------------------------------------------- */
 
 struct jk_state {
-    PyTypeObject *server_type;
     PyTypeObject *request_type;
     PyTypeObject *parent_type;
-    PyTypeObject *stream_type;
     PyTypeObject *subshell_type;
     PyObject *cell_var; /* ContextVar: the Parent whose cell this thread or task works for */
 };
@@ -157,9 +150,9 @@ typedef struct jk_parent_object {
 
 /* A new Parent around `parent` (borrowed; retained by the object). */
 PyObject *jk_parent_object_new(jk_state *state, jk_parent *parent);
-/* The Parent of the calling thread or task as a new reference, or NULL *without* an exception. `type` is the
- * Parent type: anything else that was put into the variable is ignored. */
-jk_parent_object *jk_parent_object_current(PyObject *cell_var, PyTypeObject *type);
+/* The Parent of the calling thread or task as a new reference, or NULL *without* an exception. Anything else
+ * that was put into the variable is ignored. (pyexec_link.c) */
+jk_parent_object *jk_parent_object_current(void);
 
 /* A new Subshell. */
 PyObject *jk_subshell_object_new(jk_state *state, jk_subshell *subshell);

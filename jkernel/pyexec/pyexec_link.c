@@ -3,7 +3,7 @@
  *
  * A thread that holds the GIL belongs to the cell in its context variable (a task or a thread that outlived
  * its cell keeps it); a C thread of a driver belongs to the cell that runs. The functions carry no context
- * argument, hence the file's own variables. */
+ * argument, hence the file's own state. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -11,29 +11,42 @@
 #include "drupe_link.h"
 #include "jkernel/pyexec/pyexec.h"
 
-static PyObject *link_cell_var;
-static PyTypeObject *link_parent_type;
-static pthread_mutex_t link_mutex = PTHREAD_MUTEX_INITIALIZER;
-static int (*link_check)(void *user);
-static void *link_check_user;
-
 typedef int claim_function(int signal, void *siginfo, void *ucontext);
 typedef size_t text_function(char *text, size_t size);
-/* Read in a signal handler, so no lock. */
-static _Atomic(claim_function *) link_claim;
-static _Atomic(text_function *) link_notes, link_usage;
-
 typedef void watch_function(void *cell, int began);
 typedef size_t answer_function(const char *command, const drupe_link_request *request, char **json);
-static _Atomic(watch_function *) link_watch;
-/* Held while an answer is made: who takes the function away may unload what it uses. */
-static pthread_mutex_t link_answer_mutex = PTHREAD_MUTEX_INITIALIZER;
-static answer_function *link_answer;
+
+static struct {
+    PyObject *cell_var; /* both NULL when the module is gone */
+    PyTypeObject *parent_type;
+    pthread_mutex_t mutex; /* of the check */
+    int (*check)(void *user);
+    void *check_user;
+    /* Read in a signal handler, so no lock. */
+    _Atomic(claim_function *) claim;
+    _Atomic(text_function *) notes, usage;
+    _Atomic(watch_function *) watch;
+    /* Held while an answer is made: who takes the function away may unload what it uses. */
+    pthread_mutex_t answer_mutex;
+    answer_function *answer;
+} engine = {.mutex = PTHREAD_MUTEX_INITIALIZER, .answer_mutex = PTHREAD_MUTEX_INITIALIZER};
+
+jk_parent_object *jk_parent_object_current(void)
+{
+    PyObject *value = NULL;
+    if (!engine.cell_var) return NULL;
+    if (PyContextVar_Get(engine.cell_var, NULL, &value) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    if (value && !Py_IS_TYPE(value, engine.parent_type)) Py_CLEAR(value);
+    return (jk_parent_object *)value;
+}
 
 static jk_parent *cell_of_python_thread(void)
 {
-    if (!Py_IsInitialized() || !PyGILState_Check() || !link_cell_var) return NULL;
-    jk_parent_object *object = jk_parent_object_current(link_cell_var, link_parent_type);
+    if (!Py_IsInitialized() || !PyGILState_Check()) return NULL;
+    jk_parent_object *object = jk_parent_object_current();
     if (!object) return NULL;
     jk_parent *parent = jk_parent_retain(object->parent);
     Py_DECREF(object);
@@ -92,7 +105,7 @@ void jk_link_note_number(unsigned number)
     bool fresh = parent && jk_parent_number(parent) == 0;
     if (fresh) {
         jk_parent_set_number(parent, number);
-        watch_function *watch = atomic_load(&link_watch);
+        watch_function *watch = atomic_load(&engine.watch);
         if (watch) watch(parent, 1);
     }
     jk_parent_release(parent);
@@ -100,7 +113,7 @@ void jk_link_note_number(unsigned number)
 
 static void tell_end(void)
 {
-    watch_function *watch = atomic_load(&link_watch);
+    watch_function *watch = atomic_load(&engine.watch);
     jk_parent *parent = watch ? cell_of_python_thread() : NULL;
     if (parent && jk_parent_number(parent) > 0) watch(parent, 0);
     jk_parent_release(parent);
@@ -108,37 +121,37 @@ static void tell_end(void)
 
 static void set_cell_check(int (*check)(void *user), void *user)
 {
-    pthread_mutex_lock(&link_mutex);
-    link_check = check;
-    link_check_user = user;
-    pthread_mutex_unlock(&link_mutex);
+    pthread_mutex_lock(&engine.mutex);
+    engine.check = check;
+    engine.check_user = user;
+    pthread_mutex_unlock(&engine.mutex);
 }
 
 static void set_fault_claim(claim_function *claim)
 {
-    atomic_store(&link_claim, claim);
+    atomic_store(&engine.claim, claim);
 }
 
 static void set_crash_notes(text_function *notes)
 {
-    atomic_store(&link_notes, notes);
+    atomic_store(&engine.notes, notes);
 }
 
 static void set_usage(text_function *usage)
 {
-    atomic_store(&link_usage, usage);
+    atomic_store(&engine.usage, usage);
 }
 
 static void set_cell_watch(watch_function *watch)
 {
-    atomic_store(&link_watch, watch);
+    atomic_store(&engine.watch, watch);
 }
 
 static void set_answer(answer_function *answer)
 {
-    pthread_mutex_lock(&link_answer_mutex);
-    link_answer = answer;
-    pthread_mutex_unlock(&link_answer_mutex);
+    pthread_mutex_lock(&engine.answer_mutex);
+    engine.answer = answer;
+    pthread_mutex_unlock(&engine.answer_mutex);
 }
 
 size_t jk_link_answer(const char *command, const jk_arguments *arguments, char **json)
@@ -147,27 +160,27 @@ size_t jk_link_answer(const char *command, const jk_arguments *arguments, char *
                                         .has = arguments->has,
                                         .number = arguments->number,
                                         .word = arguments->word};
-    pthread_mutex_lock(&link_answer_mutex);
-    size_t size = link_answer ? link_answer(command, &request, json) : 0;
-    pthread_mutex_unlock(&link_answer_mutex);
+    pthread_mutex_lock(&engine.answer_mutex);
+    size_t size = engine.answer ? engine.answer(command, &request, json) : 0;
+    pthread_mutex_unlock(&engine.answer_mutex);
     return size;
 }
 
 int jk_link_claim(int signal, void *siginfo, void *ucontext)
 {
-    claim_function *claim = atomic_load(&link_claim);
+    claim_function *claim = atomic_load(&engine.claim);
     return claim ? claim(signal, siginfo, ucontext) : 0;
 }
 
 size_t jk_link_notes(char *text, size_t size)
 {
-    text_function *notes = atomic_load(&link_notes);
+    text_function *notes = atomic_load(&engine.notes);
     return notes ? notes(text, size) : 0;
 }
 
 size_t jk_link_usage(char *json, size_t size)
 {
-    text_function *usage = atomic_load(&link_usage);
+    text_function *usage = atomic_load(&engine.usage);
     return usage ? usage(json, size) : 0;
 }
 
@@ -218,8 +231,8 @@ PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)
 {
     PyObject *capsule = PyCapsule_New(&link_table, DRUPE_LINK_CAPSULE, NULL);
     if (!capsule) return NULL;
-    Py_XSETREF(link_cell_var, Py_NewRef(cell_var));
-    Py_XSETREF(link_parent_type, (PyTypeObject *)Py_NewRef((PyObject *)parent_type));
+    Py_XSETREF(engine.cell_var, Py_NewRef(cell_var));
+    Py_XSETREF(engine.parent_type, (PyTypeObject *)Py_NewRef((PyObject *)parent_type));
     return capsule;
 }
 
@@ -229,20 +242,22 @@ void jk_link_clear(void)
     set_usage(NULL);
     set_cell_watch(NULL);
     set_answer(NULL);
-    Py_CLEAR(link_cell_var);
-    Py_CLEAR(link_parent_type);
+    Py_CLEAR(engine.cell_var);
+    Py_CLEAR(engine.parent_type);
 }
 
-int jk_link_run_check(void)
+PyObject *jk_link_run_check(PyObject *module, PyObject *unused)
 {
-    pthread_mutex_lock(&link_mutex);
-    int (*check)(void *user) = link_check;
-    void *user = link_check_user;
-    pthread_mutex_unlock(&link_mutex);
+    (void)module;
+    (void)unused;
+    pthread_mutex_lock(&engine.mutex);
+    int (*check)(void *user) = engine.check;
+    void *user = engine.check_user;
+    pthread_mutex_unlock(&engine.mutex);
     tell_end();
-    if (!check || check(user) == 0) return 0;
+    if (!check || check(user) == 0) Py_RETURN_NONE;
     if (!PyErr_Occurred()) {
         PyErr_SetString(PyExc_SystemError, "the device engine reported a failed cell without saying why");
     }
-    return -1;
+    return NULL;
 }

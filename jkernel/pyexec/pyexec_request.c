@@ -31,17 +31,6 @@ PyObject *jk_parent_object_new(jk_state *state, jk_parent *parent)
     return object;
 }
 
-jk_parent_object *jk_parent_object_current(PyObject *cell_var, PyTypeObject *type)
-{
-    PyObject *value = NULL;
-    if (PyContextVar_Get(cell_var, NULL, &value) < 0) {
-        PyErr_Clear();
-        return NULL;
-    }
-    if (value && !Py_IS_TYPE(value, type)) Py_CLEAR(value);
-    return (jk_parent_object *)value;
-}
-
 static PyObject *parent_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const char *header = NULL;

@@ -32,7 +32,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     jk_sigint_ignore();
-    int failed = jk_executor_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
+    int failed = jk_kernel_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
     Py_DECREF(path);
     if (failed) {
         Py_DECREF(object);

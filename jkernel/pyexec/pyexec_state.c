@@ -4,13 +4,6 @@
 
 #include "jkernel/pyexec/pyexec.h"
 
-static PyObject *py_run_cell_check(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return jk_link_run_check() < 0 ? NULL : Py_NewRef(Py_None);
-}
-
 static PyObject *py_flush_stdio(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -59,53 +52,6 @@ static PyObject *py_leaving(PyObject *module, PyObject *value)
     snprintf(call, sizeof call, "os._exit(%d)", (int)status);
     jk_server_leaving(call, (int)status);
     Py_RETURN_NONE;
-}
-
-static PyObject *py_sigint_adopt(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    jk_sigint_adopt();
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_sigint_seen(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return PyLong_FromLong(jk_sigint_seen());
-}
-
-static PyObject *py_sigint_again(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return PyBool_FromLong(jk_sigint_again());
-}
-
-static PyObject *py_sigint_reassert(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return PyBool_FromLong(jk_sigint_reassert());
-}
-
-static PyObject *py_workers_open(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    jk_workers_open();
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_workers_close(PyObject *module, PyObject *value)
-{
-    (void)module;
-    int timeout_ms = (int)PyLong_AsLong(value);
-    if (timeout_ms == -1 && PyErr_Occurred()) return NULL;
-    bool ended;
-    Py_BEGIN_ALLOW_THREADS ended = jk_workers_close(timeout_ms);
-    Py_END_ALLOW_THREADS return PyBool_FromLong(ended);
 }
 
 /* Whether `frame`, at this instruction, is the innermost one of the thread. */
@@ -158,7 +104,7 @@ static PyObject *py_cell_prefix(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef functions[] = {
-    {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
+    {"run_cell_check", jk_link_run_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
     {"log", py_log, METH_O,
@@ -168,19 +114,19 @@ static PyMethodDef functions[] = {
     {"guard_thread", py_guard_thread, METH_NOARGS, "Let a full stack of this thread be reported."},
     {"leaving", py_leaving, METH_O,
      "os._exit() is called with this status: does not return in a kernel that serves."},
-    {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
-    {"sigint_seen", py_sigint_seen, METH_NOARGS,
+    {"sigint_adopt", jk_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
+    {"sigint_seen", jk_sigint_seen, METH_NOARGS,
      "The Python-level handler runs: 1 for a signal, 2 for sigint_again(), 3 for both."},
-    {"sigint_again", py_sigint_again, METH_NOARGS,
+    {"sigint_again", jk_sigint_again, METH_NOARGS,
      "Run it once more in a millisecond; whether that is possible."},
-    {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Take SIGINT back; whether something had taken it."},
+    {"sigint_reassert", jk_sigint_reassert, METH_NOARGS, "Take SIGINT back; whether something had taken it."},
     {"interrupt_thread", py_interrupt_thread, METH_VARARGS,
      "interrupt_thread(ident, frame, lasti)\n--\n\nRaise KeyboardInterrupt in a thread that is still there; "
      "whether "
      "it is."},
-    {"workers_open", py_workers_open, METH_NOARGS,
+    {"workers_open", jk_workers_open, METH_NOARGS,
      "The shell stands: C threads may serve requests in Python."},
-    {"workers_close", py_workers_close, METH_O,
+    {"workers_close", jk_workers_close, METH_O,
      "workers_close(timeout_ms)\n--\n\nStop those threads; whether all have ended."},
     {"cell_name", py_cell_name, METH_O, "The file name by which debuggers know a cell with this text."},
     {"cell_prefix", py_cell_prefix, METH_NOARGS, "What the file names of cells begin with."},
@@ -196,16 +142,14 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 
 static int add_types(PyObject *module, jk_state *state)
 {
-    state->server_type = add_type(module, &jk_server_spec);
-    if (!state->server_type) return -1;
+    PyTypeObject *server = add_type(module, &jk_server_spec), *stream = add_type(module, &jk_stream_spec);
     state->request_type = add_type(module, &jk_request_spec);
-    if (!state->request_type) return -1;
     state->parent_type = add_type(module, &jk_parent_spec);
-    if (!state->parent_type) return -1;
-    state->stream_type = add_type(module, &jk_stream_spec);
-    if (!state->stream_type) return -1;
     state->subshell_type = add_type(module, &jk_subshell_spec);
-    return state->subshell_type ? 0 : -1;
+    bool all = server && stream && state->request_type && state->parent_type && state->subshell_type;
+    Py_XDECREF(server); /* the module has them */
+    Py_XDECREF(stream);
+    return all ? 0 : -1;
 }
 
 int jk_state_exec(PyObject *module)
@@ -228,10 +172,8 @@ int jk_state_exec(PyObject *module)
 int jk_state_traverse(PyObject *module, visitproc visit, void *arg)
 {
     jk_state *state = PyModule_GetState(module);
-    Py_VISIT(state->server_type);
     Py_VISIT(state->request_type);
     Py_VISIT(state->parent_type);
-    Py_VISIT(state->stream_type);
     Py_VISIT(state->subshell_type);
     Py_VISIT(state->cell_var);
     return 0;
@@ -241,10 +183,8 @@ int jk_state_clear(PyObject *module)
 {
     jk_state *state = PyModule_GetState(module);
     jk_link_clear();
-    Py_CLEAR(state->server_type);
     Py_CLEAR(state->request_type);
     Py_CLEAR(state->parent_type);
-    Py_CLEAR(state->stream_type);
     Py_CLEAR(state->subshell_type);
     Py_CLEAR(state->cell_var);
     return 0;

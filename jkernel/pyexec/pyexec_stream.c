@@ -6,14 +6,12 @@
 
 typedef struct stream_object {
     PyObject ob_base;
-    PyObject *cell_var;
-    PyTypeObject *parent_type;
     jk_stream which;
 } stream_object;
 
 static void stream_send(stream_object *self, const char *text, size_t size)
 {
-    jk_parent_object *cell = jk_parent_object_current(self->cell_var, self->parent_type);
+    jk_parent_object *cell = jk_parent_object_current();
     jk_server *server = jk_kernel_enter();
     if (server) {
         jk_parent *parent = cell ? cell->parent : NULL;
@@ -76,34 +74,14 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         PyErr_SetString(PyExc_ValueError, "a Stream stands for descriptor 1 or 2");
         return NULL;
     }
-    jk_state *state = PyType_GetModuleState(type);
-    if (!state) return NULL;
     PyObject *object = type->tp_alloc(type, 0);
-    if (!object) return NULL;
-    stream_object *self = (stream_object *)object;
-    self->cell_var = Py_NewRef(state->cell_var);
-    self->parent_type = (PyTypeObject *)Py_NewRef((PyObject *)state->parent_type);
-    self->which = fd == 1 ? JK_STDOUT : JK_STDERR;
+    if (object) ((stream_object *)object)->which = fd == 1 ? JK_STDOUT : JK_STDERR;
     return object;
 }
 
-static int stream_traverse(PyObject *object, visitproc visit, void *arg)
-{
-    stream_object *self = (stream_object *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->cell_var);
-    Py_VISIT(self->parent_type);
-    return 0;
-}
-
-/* No tp_clear: what it refers to is in no cycle through it, and write() must keep working to the end. */
 static void stream_dealloc(PyObject *object)
 {
-    stream_object *self = (stream_object *)object;
     PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
-    Py_XDECREF(self->cell_var);
-    Py_XDECREF((PyObject *)self->parent_type);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -117,7 +95,6 @@ static PyMethodDef stream_methods[] = {
 static PyType_Slot stream_slots[] = {
     {Py_tp_doc, "Stream(fd)\n--\n\nText on its way to the front-end: fd 1 is stdout, 2 is stderr."},
     {Py_tp_new, JK_SLOT(stream_new)},
-    {Py_tp_traverse, JK_SLOT(stream_traverse)},
     {Py_tp_dealloc, JK_SLOT(stream_dealloc)},
     {Py_tp_methods, stream_methods},
     {0, NULL},
@@ -126,6 +103,6 @@ static PyType_Slot stream_slots[] = {
 PyType_Spec jk_stream_spec = {
     .name = "drupe._jkernel.Stream",
     .basicsize = sizeof(stream_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = stream_slots,
 };

@@ -133,12 +133,15 @@ int jk_executor_debugger_open(void *self, jk_subshell *subshell)
     return worker_start("drupe.kernel.debugger", subshell);
 }
 
-void jk_workers_open(void)
+PyObject *jk_workers_open(PyObject *module, PyObject *unused)
 {
+    (void)module;
+    (void)unused;
     pthread_mutex_lock(&workers.lock);
     workers.open = true;
     pthread_cond_broadcast(&workers.changed);
     pthread_mutex_unlock(&workers.lock);
+    Py_RETURN_NONE;
 }
 
 static bool workers_gone(void)
@@ -149,7 +152,7 @@ static bool workers_gone(void)
     return gone;
 }
 
-bool jk_workers_close(int timeout_ms)
+static bool workers_close(int timeout_ms)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     pthread_mutex_lock(&workers.lock);
@@ -163,4 +166,14 @@ bool jk_workers_close(int timeout_ms)
     }
     for (int i = 0; i < timeout_ms && !workers_gone(); i++) nanosleep(&pause, NULL);
     return workers_gone();
+}
+
+PyObject *jk_workers_close(PyObject *module, PyObject *value)
+{
+    (void)module;
+    int timeout_ms = (int)PyLong_AsLong(value);
+    if (timeout_ms == -1 && PyErr_Occurred()) return NULL;
+    bool ended;
+    Py_BEGIN_ALLOW_THREADS ended = workers_close(timeout_ms);
+    Py_END_ALLOW_THREADS return PyBool_FromLong(ended);
 }

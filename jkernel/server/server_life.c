@@ -164,18 +164,12 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
 static void threads_end(jk_server *server)
 {
     jk_life_stop(server);
-    if (jk_own_thread_started(server, JK_THREAD_IO)) {
-        jk_outbox_wake(&server->output->outbox);
-        jk_own_thread_join(server, JK_THREAD_IO);
-    }
-    if (jk_own_thread_started(server, JK_THREAD_CONTROL)) {
-        jk_replies_wake(server);
-        jk_own_thread_join(server, JK_THREAD_CONTROL);
-    }
-    if (jk_own_thread_started(server, JK_THREAD_HEARTBEAT)) {
-        jk_heartbeat_stop(server);
-        jk_own_thread_join(server, JK_THREAD_HEARTBEAT);
-    }
+    jk_outbox_wake(&server->output->outbox);
+    jk_own_thread_join(server, JK_THREAD_IO);
+    jk_replies_wake(server); /* with the last replies that io has left to it */
+    jk_own_thread_join(server, JK_THREAD_CONTROL);
+    jk_heartbeat_stop(server);
+    jk_own_thread_join(server, JK_THREAD_HEARTBEAT);
 }
 
 /* From here on nothing is accepted. Locks and conditions stay for late callers. */

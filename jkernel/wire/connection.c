@@ -227,11 +227,6 @@ int jk_config_read(const char *path, jk_config *config)
     }
 }
 
-void jk_config_set_port(jk_config *config, jk_channel channel, int port)
-{
-    config->ports[channel] = port;
-}
-
 int jk_config_write(jk_config *config)
 {
     int result = config->kernel_id ? jk_registration_move(config) : 0;

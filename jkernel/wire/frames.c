@@ -88,6 +88,16 @@ static jk_slice object_or_empty(jk_slice slice)
     return slice.size ? slice : (jk_slice){"{}", 2};
 }
 
+int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_slice parts[JK_SIGNED_PARTS],
+                     char *signature)
+{
+    parts[0] = envelope->header;
+    parts[1] = object_or_empty(envelope->parent);
+    parts[2] = object_or_empty(envelope->metadata);
+    parts[3] = object_or_empty(envelope->content);
+    return jk_signer_sign(signer, parts, signature);
+}
+
 static int content_frame(zmq_msg_t *frame, const jk_envelope *envelope, jk_slice content)
 {
     if (!envelope->content_free) return frame_copy(frame, content);
@@ -108,11 +118,9 @@ static int frame_add(jk_parcel *parcel, jk_slice slice)
 /* `*taken` tells that the content has a frame, which will release it. */
 static int parcel_fill(jk_parcel *parcel, const jk_envelope *envelope, const jk_signer *signer, bool *taken)
 {
-    jk_slice parts[JK_SIGNED_PARTS] = {envelope->header, object_or_empty(envelope->parent),
-                                       object_or_empty(envelope->metadata),
-                                       object_or_empty(envelope->content)};
+    jk_slice parts[JK_SIGNED_PARTS];
     char signature[JK_SIGNATURE_SIZE];
-    int signed_size = jk_signer_sign(signer, parts, signature);
+    int signed_size = jk_envelope_sign(envelope, signer, parts, signature);
     if (signed_size < 0) return -1;
     size_t prefix = envelope->to ? envelope->to->identities : 1;
     for (size_t i = 0; i < prefix; i++) {
@@ -135,7 +143,7 @@ static int parcel_fill(jk_parcel *parcel, const jk_envelope *envelope, const jk_
 static void parcel_clear(jk_parcel *parcel)
 {
     for (size_t i = 0; i < parcel->count; i++) zmq_msg_close(&parcel->frames[i]);
-    if (parcel->frames != parcel->few) free(parcel->frames);
+    free(parcel->frames);
     parcel->frames = NULL;
     parcel->count = 0;
 }
@@ -145,7 +153,7 @@ int jk_parcel_pack(jk_parcel *parcel, const jk_envelope *envelope, const jk_sign
     size_t count = (envelope->to ? envelope->to->identities : 1) + 6 + envelope->nbuffers;
     bool taken = false;
     parcel->count = 0;
-    parcel->frames = count > JK_PARCEL_FEW ? calloc(count, sizeof *parcel->frames) : parcel->few;
+    parcel->frames = calloc(count, sizeof *parcel->frames);
     if (parcel->frames && parcel_fill(parcel, envelope, signer, &taken) == 0) return 0;
     if (!taken && envelope->content_free) {
         envelope->content_free((void *)(uintptr_t)envelope->content.data, envelope->hint);

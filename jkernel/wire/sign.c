@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <pthread.h>
+#include <search.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,6 @@ struct jk_signer {
 
 static EVP_MAC_CTX *keyed_create(const char *digest, const void *key, size_t key_size)
 {
-    EVP_MD *known = EVP_MD_fetch(NULL, digest, NULL);
-    if (!known) return NULL;
-    EVP_MD_free(known);
     EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     if (!mac) return NULL;
     EVP_MAC_CTX *context = EVP_MAC_CTX_new(mac);
@@ -99,7 +97,7 @@ bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slic
            CRYPTO_memcmp(expected, signature.data, signature.size) == 0;
 }
 
-/* --- Replay: a ring of digests, and chains into it by their first bytes ------------------------------------
+/* --- Replay: a ring of digests, and a tree that finds them ------------------------------------------------
  */
 
 #define STORE 65536u
@@ -107,10 +105,9 @@ bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slic
 
 struct jk_replay {
     pthread_mutex_t lock;
-    uint32_t used, oldest;
+    size_t count; /* ever */
+    void *tree;   /* of tsearch() */
     char digests[STORE][KEPT];
-    uint32_t heads[STORE],
-        nexts[STORE]; /* slot + 1; 0 ends a chain, so that zeroed memory is an empty store */
 };
 
 jk_replay *jk_replay_create(void)
@@ -124,50 +121,36 @@ jk_replay *jk_replay_create(void)
     return replay;
 }
 
+/* What the tree points to lies in the ring. */
+static void node_free(void *digest)
+{
+    (void)digest;
+}
+
 void jk_replay_release(jk_replay *replay)
 {
     if (!replay) return;
+    tdestroy(replay->tree, node_free);
     pthread_mutex_destroy(&replay->lock);
     free(replay);
 }
 
-/* The digest is keyed and uniform: its own digits are the hash. */
-static uint32_t digest_chain(const char *digest)
+static int digest_compare(const void *one, const void *other)
 {
-    uint32_t chain = 0;
-    for (int i = 0; i < 4; i++) {
-        char c = digest[i];
-        chain = chain << 4 | (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-    }
-    return chain & (STORE - 1);
-}
-
-static uint32_t slot_take(jk_replay *replay)
-{
-    if (replay->used < STORE) return replay->used++;
-    uint32_t slot = replay->oldest;
-    replay->oldest = (replay->oldest + 1) & (STORE - 1);
-    uint32_t *link = &replay->heads[digest_chain(replay->digests[slot])];
-    while (*link != slot + 1) link = &replay->nexts[*link - 1];
-    *link = replay->nexts[slot];
-    return slot;
+    return memcmp(one, other, KEPT);
 }
 
 bool jk_replay_record(jk_replay *replay, jk_slice signature)
 {
     if (signature.size < KEPT) return true;
-    const char *digest = signature.data;
-    bool fresh = true;
     pthread_mutex_lock(&replay->lock);
-    uint32_t *head = &replay->heads[digest_chain(digest)];
-    for (uint32_t at = *head; at && fresh; at = replay->nexts[at - 1]) {
-        fresh = memcmp(replay->digests[at - 1], digest, KEPT) != 0;
-    }
+    bool fresh = !tfind(signature.data, &replay->tree, digest_compare);
     if (fresh) {
-        uint32_t slot = slot_take(replay);
-        memcpy(replay->digests[slot], digest, KEPT);
-        replay->nexts[slot] = *head;
-        *head = slot + 1;
+        char *digest = replay->digests[replay->count % STORE];
+        if (replay->count++ >= STORE) tdelete(digest, &replay->tree, digest_compare);
+        memcpy(digest, signature.data, KEPT);
+        if (!tsearch(digest, &replay->tree, digest_compare))
+            fresh = false; /* no memory: better none than twice */
     }
     pthread_mutex_unlock(&replay->lock);
     return fresh;

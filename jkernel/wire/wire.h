@@ -96,8 +96,6 @@ int jk_config_read(const char *path, jk_config *config);
  * too early. */
 int jk_config_parse(const char *path, const char *text, size_t size, jk_config *config);
 
-/* A port was chosen. */
-void jk_config_set_port(jk_config *config, jk_channel channel, int port);
 /* Put the ports of `config` into its file: a new file of mode 0600 takes the place of the old one at once.
  * All other fields stay. After a registration file: into a connection file of our own, for other clients, in
  * Jupyter's runtime folder; `path` is then its path. Returns 0, or -1 by jk_fail(). */
@@ -229,11 +227,13 @@ typedef struct jk_envelope {
     void *hint;
 } jk_envelope;
 
-#define JK_PARCEL_FEW 16
+/* The four parts that are signed, and their signature: as jk_signer_sign(). */
+int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_slice parts[JK_SIGNED_PARTS],
+                     char *signature);
 
 /* A message that is signed and ready to go. */
 typedef struct jk_parcel {
-    zmq_msg_t few[JK_PARCEL_FEW], *frames;
+    zmq_msg_t *frames;
     size_t count;
 } jk_parcel;
 

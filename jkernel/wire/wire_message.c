@@ -14,19 +14,12 @@ static void frame_append(jk_buffer *out, jk_slice slice, bool more)
     jk_buffer_append(out, slice.data, slice.size);
 }
 
-static jk_slice object_or_empty(jk_slice slice)
-{
-    return slice.size ? slice : (jk_slice){"{}", 2};
-}
-
 /* Everything up to the content, and that too unless it was taken. Returns 0, or -1: no memory. */
 static int head_fill(jk_wire_message *wire, const jk_envelope *envelope, const jk_signer *signer)
 {
-    jk_slice parts[JK_SIGNED_PARTS] = {envelope->header, object_or_empty(envelope->parent),
-                                       object_or_empty(envelope->metadata),
-                                       object_or_empty(envelope->content)};
+    jk_slice parts[JK_SIGNED_PARTS];
     char signature[JK_SIGNATURE_SIZE], head[JK_FRAME_HEAD];
-    int signed_size = jk_signer_sign(signer, parts, signature);
+    int signed_size = jk_envelope_sign(envelope, signer, parts, signature);
     if (signed_size < 0) return -1;
     jk_buffer *out = &wire->head;
     const jk_message *to = envelope->to;

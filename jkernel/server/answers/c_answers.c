@@ -31,6 +31,14 @@ static void answer_text(jk_server *server, jk_channel channel, const jk_message 
     jk_answer(server, channel, message, (jk_slice){text, strlen(text)});
 }
 
+/* Clears `content`. */
+static void answer_buffer(jk_server *server, jk_channel channel, const jk_message *message,
+                          jk_buffer *content)
+{
+    if (!content->failed) jk_answer(server, channel, message, (jk_slice){content->data, content->size});
+    jk_buffer_clear(content);
+}
+
 static void answer_kernel_info(jk_server *server, jk_channel channel, const jk_message *message,
                                jk_parent *parent)
 {
@@ -42,8 +50,7 @@ static void answer_kernel_info(jk_server *server, jk_channel channel, const jk_m
     info += strspn(info, " \t\r\n");
     if (*info != '}') jk_buffer_append(&content, ",", 1);
     jk_buffer_append_text(&content, info);
-    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
-    jk_buffer_clear(&content);
+    answer_buffer(server, channel, message, &content);
 }
 
 static void answer_connect(jk_server *server, jk_channel channel, const jk_message *message,
@@ -87,8 +94,7 @@ static void answer_subshells(jk_server *server, jk_channel channel, const jk_mes
     (void)parent;
     jk_buffer content = {0};
     jk_subshell_answer(server, message, &content);
-    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
-    jk_buffer_clear(&content);
+    answer_buffer(server, channel, message, &content);
 }
 
 static void answer_interrupt(jk_server *server, jk_channel channel, const jk_message *message,

@@ -110,14 +110,6 @@ static void device_answer(const debug_call *call, jk_buffer *content)
     free(text);
 }
 
-/* What C answers. Each writes the whole response and returns true, or leaves the request to the executor. */
-static const struct {
-    const char *command;
-    bool (*answer)(const debug_call *call, jk_buffer *content);
-} commands[] = {
-    {"debugInfo", debug_info},
-};
-
 static bool answer_here(const debug_call *call, jk_buffer *content)
 {
     if (!call->command) {
@@ -128,9 +120,7 @@ static bool answer_here(const debug_call *call, jk_buffer *content)
         device_answer(call, content);
         return true;
     }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(call->command, commands[i].command) == 0 && commands[i].answer(call, content)) return true;
-    }
+    if (strcmp(call->command, "debugInfo") == 0 && debug_info(call, content)) return true;
     if (call->server->executor->debugger_open) return false;
     refuse(call, "this kernel has no debugger: install debugpy where the kernel runs, then restart it",
            content);

@@ -58,14 +58,9 @@ bool jk_own_thread_start(jk_server *server, jk_own_thread which, void *(*body)(v
     return life->started[which];
 }
 
-bool jk_own_thread_started(const jk_server *server, jk_own_thread which)
-{
-    return server->life->started[which];
-}
-
 void jk_own_thread_join(jk_server *server, jk_own_thread which)
 {
-    pthread_join(server->life->threads[which], NULL);
+    if (server->life->started[which]) pthread_join(server->life->threads[which], NULL);
     server->life->started[which] = false;
 }
 

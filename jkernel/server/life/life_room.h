@@ -72,8 +72,7 @@ bool jk_life_shutting_down(const jk_server *server);
 
 /* Returns whether the thread runs. Main thread, as the next one. */
 bool jk_own_thread_start(jk_server *server, jk_own_thread which, void *(*body)(void *));
-bool jk_own_thread_started(const jk_server *server, jk_own_thread which);
-void jk_own_thread_join(jk_server *server, jk_own_thread which); /* that was started */
+void jk_own_thread_join(jk_server *server, jk_own_thread which); /* if it was started */
 /* Whether the calling thread is io, control or heartbeat; is this one. */
 bool jk_server_own_thread(const jk_server *server);
 bool jk_own_thread_is(const jk_server *server, jk_own_thread which);

@@ -135,19 +135,18 @@ static void head_drop(jk_peer *peer)
 size_t jk_peer_forget(jk_peer *peer)
 {
     jk_link *begun = peer->head_sent > 0 ? peer->head : NULL;
-    size_t count = 0, begun_sent = peer->head_sent;
-    if (begun) {
-        peer->head = begun->next;
-        peer->head_sent = 0;
-        if (!peer->head) peer->tail = NULL;
+    jk_link *link = begun ? begun->next : peer->head;
+    size_t count = 0;
+    for (jk_link *next; link; link = next, count++) {
+        next = link->next;
+        peer->queued -= link->wire->size;
+        jk_wire_message_release(link->wire);
+        jk_memory_release(link);
     }
-    for (; peer->head; count++) head_drop(peer);
+    if (begun) begun->next = NULL;
+    peer->head = peer->tail = begun;
+    peer->links -= count;
     peer->pong_at = 0;
-    if (begun) {
-        begun->next = NULL;
-        peer->head = peer->tail = begun;
-        peer->head_sent = begun_sent;
-    }
     return count;
 }
 

@@ -119,12 +119,7 @@ static int port_bind(jk_server *server, jk_channel channel, int *port, char endp
 
 static int socket_bind(jk_server *server, jk_channel channel, char endpoint[JK_ENDPOINT_SIZE])
 {
-    int port = server->config->ports[channel];
-    int result = port_bind(server, channel, &port, endpoint);
-    int reason = errno;
-    jk_config_set_port(server->config, channel, port);
-    errno = reason;
-    return result;
+    return port_bind(server, channel, &server->config->ports[channel], endpoint);
 }
 
 static const char *bind_advice(int reason)
@@ -221,7 +216,7 @@ static int64_t linger_until(int64_t end)
 void jk_heartbeat_stop(jk_server *server)
 {
     jk_event_raise(server->ports->heart_stop);
-    zmq_ctx_shutdown(server->ports->heart_context);
+    if (server->ports->heart_context) zmq_ctx_shutdown(server->ports->heart_context);
 }
 
 void jk_sockets_close(jk_server *server)

@@ -1,7 +1,6 @@
 /* Requests that wait for one shell, in the order of their arrival. */
 #include "jkernel/server/requests/requests_room.h"
 
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,9 +12,6 @@ int jk_inbox_open(jk_inbox *inbox)
 
 jk_request *jk_inbox_clear(jk_inbox *inbox)
 {
-    /* A signal handler may be in jk_inbox_signal() and takes no lock. */
-    atomic_store(&inbox->shut, true);
-    while (atomic_load(&inbox->signallers) > 0) sched_yield();
     jk_request *request = jk_inbox_close(inbox);
     if (inbox->ready >= 0) close(inbox->ready);
     inbox->ready = -1;
@@ -61,9 +57,7 @@ jk_request *jk_inbox_close(jk_inbox *inbox)
 
 void jk_inbox_signal(jk_inbox *inbox)
 {
-    atomic_fetch_add(&inbox->signallers, 1);
-    if (!atomic_load(&inbox->shut) && !atomic_exchange(&inbox->signalled, true)) jk_event_raise(inbox->ready);
-    atomic_fetch_sub(&inbox->signallers, 1);
+    if (!atomic_exchange(&inbox->signalled, true)) jk_event_raise(inbox->ready);
 }
 
 bool jk_inbox_push(jk_inbox *inbox, jk_request *request)

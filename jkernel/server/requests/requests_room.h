@@ -40,8 +40,6 @@ typedef struct jk_inbox {
     bool announced;         /* the busy of the first cell is out */
     int ready;              /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
     atomic_bool signalled;
-    atomic_bool shut;       /* `ready` is about to be closed */
-    atomic_uint signallers; /* threads that may write to `ready` now */
 } jk_inbox;
 
 int jk_inbox_open(jk_inbox *inbox);
