@@ -141,12 +141,10 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name);
 void drupe_cl_kernel_close(drupe_kernel *kernel);
 drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
 drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info);
-/* The native kernel to launch with these arguments, borrowed. With coarse-grain SVM on NVIDIA an argument
- * that was once set to an SVM pointer cannot become NULL again: one way of setting it keeps the old pointer
- * silently, the other makes the launch fail. So there each pattern of NULL arguments gets a native kernel of
- * its own. */
-drupe_status drupe_cl_kernel_pick(drupe_kernel *kernel, drupe_cl_tier tier, const drupe_arg *args,
-                                  size_t nargs, cl_kernel *id);
+/* With coarse-grain SVM on NVIDIA an argument that was once set to an SVM pointer cannot become NULL again:
+ * one way of setting it keeps the old pointer silently, the other makes the launch fail. So there the native
+ * kernel is opened anew for arguments that become NULL. */
+drupe_status drupe_cl_kernel_renew(drupe_kernel *kernel, const drupe_arg *args, size_t nargs);
 /* Read a type as the compiler writes it ("float4*", "uint") into scalar and lanes. */
 void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *lanes);
 
