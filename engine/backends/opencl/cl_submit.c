@@ -215,16 +215,12 @@ drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel,
 
 /* --- Memory and barriers -------------------------------------------------------------------------------- */
 
-static drupe_status no_usm(void)
-{
-    return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                           "This OpenCL device has no unified shared memory to copy or fill.");
-}
-
 drupe_status drupe_cl_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
-    if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
+    if (queue->context->tier == DRUPE_CL_TIER_NONE)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "This OpenCL device has no unified shared memory to copy.");
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
     cl_int code;
@@ -261,14 +257,7 @@ drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *
                                   size_t bytes)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
-    if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
     pattern_size = shortest_pattern(pattern, pattern_size);
-    if ((uintptr_t)dst & (pattern_size - 1)) {
-        return drupe_error_set(
-            DRUPE_E_INVALID,
-            "OpenCL fills a pattern of %zu bytes only from an address that is a multiple of it.",
-            pattern_size);
-    }
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
     cl_event *slot = event_slot(s, queue, &waits);

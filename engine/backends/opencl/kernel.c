@@ -182,10 +182,6 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
     drupe_signals_restore();
     if (code != CL_SUCCESS) native->id = NULL;
     native->launched_id = native->id;
-    if (code == CL_INVALID_KERNEL_NAME) {
-        return drupe_cl_fail_as(DRUPE_E_NOT_FOUND, code, "The program has no kernel \"%s\"; it has: %s.",
-                                name, drupe_program_kernel_names(program));
-    }
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Opening the kernel \"%s\"", name);
     DRUPE_TRY(resolve_args(native));
     resolve_limits(native);
