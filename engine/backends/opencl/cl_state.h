@@ -99,7 +99,6 @@ typedef struct drupe_cl_context {
     cl_context id;
     drupe_cl_tier tier;
     drupe_cl_intel intel;
-    bool lock_ready;
     pthread_mutex_t lock;
     drupe_cl_area areas[DRUPE_CL_KINDS]; /* of a CPU */
     drupe_map shifted;       /* pointer handed out -> start of the driver's block, where they differ */

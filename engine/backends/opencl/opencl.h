@@ -75,9 +75,9 @@ drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind
 /* --- cl_watch.c --------------------------------------------------------------------------------------------
  */
 
-/* Ask the driver. `*status` is the execution status: 3 queued ... 0 complete, negative = failed. A query that
- * fails itself counts as a failure with the query's code. */
-void drupe_cl_mark_status(drupe_cl_mark *mark, cl_int *status);
+/* Ask the driver for the execution status: 3 queued ... 0 complete, negative = failed. A query that fails
+ * itself counts as a failure with the query's code. */
+cl_int drupe_cl_mark_status(drupe_cl_mark *mark);
 /* Push the work up to the mark to the device, where that was not done since. */
 void drupe_cl_mark_flush(const drupe_cl_mark *mark);
 /* Until complete or failed; DRUPE_E_TIMEOUT. */

@@ -88,7 +88,7 @@ void drupe_cl_mem_watch(drupe_cl_context *context, const drupe_cl_device *only)
     if (!only->caps.cpu || !(intel || context->tier == DRUPE_CL_TIER_FINE)) return;
     for (int kind = 0; kind < (intel ? DRUPE_CL_KINDS : 1); kind++) {
         drupe_cl_area *area = &context->areas[kind];
-        if (pthread_mutex_init(&area->guarded.lock, NULL) != 0) return;
+        pthread_mutex_init(&area->guarded.lock, NULL);
         area->context = context;
         area->device = only;
         area->kind = (drupe_mem_kind)kind;
