@@ -37,17 +37,13 @@ drupe_status drupe_cl_context_open(drupe_context *context)
     drupe_cl_context *native = drupe_native(context);
     size_t count = drupe_context_device_count(context);
     const drupe_cl_device *first = device_of(context, 0);
+    pthread_mutex_init(&native->lock, NULL);
     native->api = &first->library->api;
     native->tier = common_tier(context, count);
     native->intel = first->caps.intel;
     cl_device_id *ids = calloc(count, sizeof(cl_device_id));
     if (!ids) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a context of %zu devices.", count);
     for (size_t i = 0; i < count; i++) ids[i] = device_of(context, i)->id;
-    if (pthread_mutex_init(&native->lock, NULL) != 0) {
-        free(ids);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a context's lock.");
-    }
-    native->lock_ready = true;
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)first->platform, 0};
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
@@ -67,9 +63,8 @@ void drupe_cl_context_close(drupe_context *context)
     if (native->helper) native->api->ReleaseCommandQueue(native->helper);
     drupe_cl_mem_unwatch(native);
     if (native->id) native->api->ReleaseContext(native->id);
-    if (native->lock_ready) pthread_mutex_destroy(&native->lock);
+    pthread_mutex_destroy(&native->lock);
     drupe_map_clear(&native->shifted);
     drupe_map_clear(&native->pinned);
     native->id = NULL;
-    native->lock_ready = false;
 }

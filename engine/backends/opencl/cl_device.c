@@ -236,25 +236,12 @@ drupe_device_type drupe_cl_device_type(drupe_device *device)
 
 /* --- Dividing ------------------------------------------------------------------------------------------- */
 
-static const char *way_of(const drupe_partition *partition)
+static drupe_status split_failed(const drupe_partition *partition, cl_int code)
 {
     static const char *const ways[] = {"", "into equal parts", "by counts", "by affinity domain"};
-    return ways[partition->kind];
-}
-
-static drupe_status split_failed(const drupe_cl_device *device, const drupe_partition *partition, cl_int code)
-{
-    const char *how = way_of(partition);
-    if (code == CL_DEVICE_PARTITION_FAILED || partition->kind == DRUPE_SPLIT_AFFINITY) {
+    const char *how = ways[partition->kind];
+    if (code == CL_DEVICE_PARTITION_FAILED || partition->kind == DRUPE_SPLIT_AFFINITY)
         return drupe_cl_fail_as(DRUPE_E_UNSUPPORTED, code, "The driver cannot divide this device %s.", how);
-    }
-    if (code == CL_INVALID_VALUE || code == CL_INVALID_DEVICE_PARTITION_COUNT) {
-        return drupe_cl_fail_as(
-            DRUPE_E_OUT_OF_RANGE, code,
-            "The driver refuses to divide this device %s in that way: it has %u compute units; "
-            "ask for no more than these, at least 1 in each part.",
-            how, device->caps.units);
-    }
     return drupe_cl_fail(code, "Dividing the device %s", how);
 }
 
@@ -293,7 +280,7 @@ static drupe_status split_native(const drupe_cl_device *device, const drupe_part
 {
     cl_uint made = 0;
     cl_int code = device->library->api.CreateSubDevices(device->id, wish, (cl_uint)count, ids, &made);
-    if (code != CL_SUCCESS) return split_failed(device, partition, code);
+    if (code != CL_SUCCESS) return split_failed(partition, code);
     if (made == count) return adopt_subs(device, ids, subs, count);
     for (cl_uint i = 0; i < made && i < count; i++) device->library->api.ReleaseDevice(ids[i]);
     return drupe_error_set(DRUPE_E_INTERNAL, "The driver made %u sub-devices instead of %zu.", made, count);
@@ -303,9 +290,6 @@ drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *
                                    drupe_device *const *subs, size_t count)
 {
     const drupe_cl_device *native = drupe_native(device);
-    if (!(native->caps.partition_kinds & DRUPE_FLAG(partition->kind))) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "This device cannot be divided %s.", way_of(partition));
-    }
     cl_device_partition_property *wish = calloc(partition->count + 4, sizeof *wish);
     cl_device_id *ids = calloc(count + 1, sizeof(cl_device_id));
     drupe_status status;
@@ -329,5 +313,5 @@ drupe_status drupe_cl_device_parts(drupe_device *device, drupe_domain domain, si
     write_wish(&partition, wish);
     cl_int code = native->library->api.CreateSubDevices(native->id, wish, 0, NULL, &made);
     *count = code == CL_SUCCESS ? made : 0;
-    return *count > 1 ? DRUPE_OK : split_failed(native, &partition, code);
+    return *count > 1 ? DRUPE_OK : split_failed(&partition, code);
 }

@@ -22,8 +22,7 @@ static void note_loss(drupe_queue *queue)
 drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state)
 {
     drupe_cl_event *native = drupe_native(event);
-    cl_int status = CL_QUEUED;
-    drupe_cl_mark_status(&native->mark, &status);
+    cl_int status = drupe_cl_mark_status(&native->mark);
     switch (status) {
     case CL_QUEUED: *state = DRUPE_EVENT_QUEUED; break;
     case CL_SUBMITTED: *state = DRUPE_EVENT_SUBMITTED; break;

@@ -337,8 +337,7 @@ static bool product_number(const drupe_cl_device *device, uint64_t *number)
 static bool free_memory(const drupe_cl_device *device, uint64_t *bytes)
 {
     size_t kib[2] = {0, 0}; /* in all, and the largest piece */
-    cl_device_type type = 0;
-    if (fetch(device, CL_DEVICE_TYPE, &type, sizeof type) && type & CL_DEVICE_TYPE_CPU) {
+    if (device->caps.cpu) {
         *bytes = drupe_machine_memory_free();
         return true;
     }

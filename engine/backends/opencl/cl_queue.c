@@ -234,8 +234,7 @@ drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     if (!native->dirty && !native->marker.id) return DRUPE_OK;
     if (native->dirty) DRUPE_TRY(submit_marker(native));
     DRUPE_TRY(drupe_cl_mark_wait(&native->marker, timeout_ns));
-    cl_int status = CL_COMPLETE;
-    drupe_cl_mark_status(&native->marker, &status);
+    cl_int status = drupe_cl_mark_status(&native->marker);
     drupe_cl_mark_clear(&native->marker);
     return status >= CL_COMPLETE ? DRUPE_OK : drupe_cl_fail_event(status);
 }

@@ -99,7 +99,6 @@ typedef struct drupe_cl_context {
     cl_context id;
     drupe_cl_tier tier;
     drupe_cl_intel intel;
-    bool lock_ready;
     pthread_mutex_t lock;
     drupe_cl_area areas[DRUPE_CL_KINDS]; /* of a CPU */
     drupe_map shifted;       /* pointer handed out -> start of the driver's block, where they differ */
@@ -152,29 +151,24 @@ typedef struct drupe_cl_program {
 
 #define DRUPE_CL_SET_MOST 16
 
-/* What the kernel's own native kernel was given last; asking a driver to set the same again costs as much as
- * setting it. */
+/* What the native kernel that is launched was given last; asking a driver to set the same again costs as much
+ * as setting it. */
 typedef struct drupe_cl_param {
     bool set;
+    bool pointed; /* to memory, since it was opened */
     uint8_t set_kind;
     uint16_t set_size;
     uint64_t freed; /* drupe_cl_mem_freed() then: an address may since have come to mean other memory */
     unsigned char value[DRUPE_CL_SET_MOST];
 } drupe_cl_param;
 
-/* A further native kernel for launches in which just these arguments are NULL; see drupe_cl_kernel_pick(). */
-typedef struct drupe_cl_variant {
-    uint64_t nulls; /* bit i = argument i */
-    cl_kernel id;
-} drupe_cl_variant;
-
-#define DRUPE_CL_VARIANTS 8
-#define DRUPE_CL_WORDS    12
+#define DRUPE_CL_WORDS 12
 
 typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed, of the program */
-    cl_kernel id;
+    cl_kernel id;                  /* for questions, from any thread */
+    cl_kernel launched_id;         /* the same, or what drupe_cl_kernel_renew() opened */
     cl_uint nargs;
     drupe_cl_param *params; /* nargs of them */
     size_t max_group;       /* of this kernel on this device */
@@ -190,8 +184,6 @@ typedef struct drupe_cl_kernel {
     drupe_range settled; /* the last range that was found good, dims 0 = none, and what became of it */
     size_t settled_local[3];
     bool settled_by_driver;
-    drupe_cl_variant variants[DRUPE_CL_VARIANTS]; /* id NULL = free */
-    unsigned next_variant;                        /* which one makes room for a new one */
 } drupe_cl_kernel;
 
 #endif

@@ -116,35 +116,31 @@ static void note_set(drupe_cl_param *param, const drupe_arg *arg, size_t size)
     if (arg->kind != DRUPE_ARG_LOCAL) memcpy(param->value, arg->value, size);
 }
 
-static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *context, cl_kernel id, size_t index,
+static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *context, size_t index,
                             const drupe_arg *arg)
 {
     const drupe_cl_kernel *native = drupe_native(kernel);
+    cl_kernel id = native->launched_id;
     drupe_cl_param *param = &native->params[index];
     size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
     char about[256];
     cl_int code;
-    if (id == native->id && is_set(param, arg, size)) return DRUPE_OK;
-    if (id == native->id) param->set = false;
+    if (is_set(param, arg, size)) return DRUPE_OK;
+    param->set = false;
     if (arg->kind == DRUPE_ARG_POINTER) {
-        code = set_pointer(context, id, (cl_uint)index, *(void *const *)arg->value);
+        void *pointer = *(void *const *)arg->value;
+        param->pointed = param->pointed || pointer;
+        code = set_pointer(context, id, (cl_uint)index, pointer);
     } else {
         const void *value = arg->kind == DRUPE_ARG_VALUE ? arg->value : NULL;
         code = context->api->SetKernelArg(id, (cl_uint)index, arg->size, value);
     }
     if (code == CL_SUCCESS) {
-        if (id == native->id) note_set(param, arg, size);
+        note_set(param, arg, size);
         return DRUPE_OK;
     }
     describe_arg(kernel, index, about, sizeof about);
     return drupe_cl_fail(code, "Setting argument %s", about);
-}
-
-static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *context, cl_kernel id,
-                             const drupe_arg *args, size_t nargs)
-{
-    for (size_t i = 0; i < nargs; i++) DRUPE_TRY(set_arg(kernel, context, id, i, &args[i]));
-    return DRUPE_OK;
 }
 
 /* Whether the arguments are those that the native kernel has already. */
@@ -157,13 +153,13 @@ static inline bool words_again(const drupe_submit *s, const drupe_cl_kernel *ker
     return true;
 }
 
-static drupe_status set_words(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_context *context,
-                              cl_kernel id, const drupe_arg *args, size_t nargs)
+static drupe_status set_args(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_context *context,
+                             const drupe_arg *args, size_t nargs)
 {
     drupe_cl_kernel *native = drupe_native(kernel);
     native->worded = false;
-    DRUPE_TRY(set_args(kernel, context, id, args, nargs));
-    if (!s->words || id != native->id || nargs > DRUPE_CL_WORDS) return DRUPE_OK;
+    for (size_t i = 0; i < nargs; i++) DRUPE_TRY(set_arg(kernel, context, i, &args[i]));
+    if (!s->words || nargs > DRUPE_CL_WORDS) return DRUPE_OK;
     memcpy(native->words, s->words, nargs * sizeof *native->words);
     native->words_freed = drupe_cl_mem_freed();
     native->worded = true;
@@ -171,9 +167,10 @@ static drupe_status set_words(const drupe_submit *s, drupe_kernel *kernel, const
 }
 
 static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, const drupe_cl_kernel *kernel,
-                             cl_kernel id, const drupe_range *range, wait_list *waits)
+                             const drupe_range *range, wait_list *waits)
 {
-    return queue->api->EnqueueNDRangeKernel(queue->id, id, range->dims, range->offset, range->global,
+    return queue->api->EnqueueNDRangeKernel(queue->id, kernel->launched_id, range->dims, range->offset,
+                                            range->global,
                                             kernel->settled_by_driver ? NULL : kernel->settled_local,
                                             waits->count, waits->list, event_slot(s, queue, waits));
 }
@@ -181,26 +178,25 @@ static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, const
 /* The first launch may compile, on this thread with some devices, and some drivers start their workers now.
  */
 static cl_int enqueue_first(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
-                            cl_kernel id, const drupe_range *range, wait_list *waits)
+                            const drupe_range *range, wait_list *waits)
 {
     drupe_threads *before = NULL;
     drupe_signals_save();
     if (queue->device->caps.cpu) before = drupe_core_adoption_begin();
-    cl_int code = enqueue_kernel(s, queue, kernel, id, range, waits);
+    cl_int code = enqueue_kernel(s, queue, kernel, range, waits);
     if (before) drupe_core_adoption_end(before, queue->device->platform);
     drupe_signals_restore();
     kernel->launched = true;
     return code;
 }
 
-/* An unusual launch, up to the choice of the native kernel and its arguments. */
-static drupe_status prepare(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_queue *queue,
-                            const drupe_range *range, const drupe_arg *args, size_t nargs, cl_kernel *id)
+/* A launch that is not the last one again. */
+static drupe_status prepare(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_context *context,
+                            const drupe_range *range, const drupe_arg *args, size_t nargs)
 {
-    drupe_cl_kernel *native = drupe_native(kernel);
-    DRUPE_TRY(drupe_cl_range_settle(native, range));
-    DRUPE_TRY(drupe_cl_kernel_pick(kernel, queue->context->tier, args, nargs, id));
-    return set_words(s, kernel, queue->context, *id, args, nargs);
+    DRUPE_TRY(drupe_cl_range_settle(drupe_native(kernel), range));
+    if (context->tier == DRUPE_CL_TIER_COARSE) DRUPE_TRY(drupe_cl_kernel_renew(kernel, args, nargs));
+    return set_args(s, kernel, context, args, nargs);
 }
 
 drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
@@ -208,28 +204,23 @@ drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel,
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_kernel *native = drupe_native(kernel);
-    cl_kernel id = native->id;
     if (!drupe_cl_range_again(native, range) || !words_again(s, native, nargs))
-        DRUPE_TRY(prepare(s, kernel, queue, range, args, nargs, &id));
+        DRUPE_TRY(prepare(s, kernel, queue->context, range, args, nargs));
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
-    cl_int code = native->launched ? enqueue_kernel(s, queue, native, id, range, &waits)
-                                   : enqueue_first(s, queue, native, id, range, &waits);
+    cl_int code = native->launched ? enqueue_kernel(s, queue, native, range, &waits)
+                                   : enqueue_first(s, queue, native, range, &waits);
     return finish(s, &waits, code, "a kernel");
 }
 
 /* --- Memory and barriers -------------------------------------------------------------------------------- */
 
-static drupe_status no_usm(void)
-{
-    return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                           "This OpenCL device has no unified shared memory to copy or fill.");
-}
-
 drupe_status drupe_cl_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
-    if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
+    if (queue->context->tier == DRUPE_CL_TIER_NONE)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "This OpenCL device has no unified shared memory to copy.");
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
     cl_int code;
@@ -266,14 +257,7 @@ drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *
                                   size_t bytes)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
-    if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
     pattern_size = shortest_pattern(pattern, pattern_size);
-    if ((uintptr_t)dst & (pattern_size - 1)) {
-        return drupe_error_set(
-            DRUPE_E_INVALID,
-            "OpenCL fills a pattern of %zu bytes only from an address that is a multiple of it.",
-            pattern_size);
-    }
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
     cl_event *slot = event_slot(s, queue, &waits);

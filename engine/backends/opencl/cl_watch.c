@@ -14,17 +14,17 @@
 #define POLL_GPU_NS UINT64_C(300000)
 #define PAUSE_NS    UINT64_C(500000) /* between two looks; one costs 0.3 us, and a wake-up some more */
 
-void drupe_cl_mark_status(drupe_cl_mark *mark, cl_int *status)
+cl_int drupe_cl_mark_status(drupe_cl_mark *mark)
 {
-    *status = CL_COMPLETE;
-    if (atomic_load_explicit(&mark->complete, memory_order_acquire)) return;
-    cl_int code =
-        mark->api->GetEventInfo(mark->id, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status, status, NULL);
-    if (code != CL_SUCCESS) *status = code;
+    if (atomic_load_explicit(&mark->complete, memory_order_acquire)) return CL_COMPLETE;
+    cl_int status = CL_COMPLETE, code = mark->api->GetEventInfo(mark->id, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                                sizeof status, &status, NULL);
+    if (code != CL_SUCCESS || status != CL_COMPLETE) return code != CL_SUCCESS ? code : status;
     /* Drivers may look without any order, as PoCL does. */
-    if (*status == CL_COMPLETE) drupe_read_barrier();
+    drupe_read_barrier();
     /* Whoever waited asks again afterwards, and a look costs 0.3 us. */
-    if (*status == CL_COMPLETE) atomic_store_explicit(&mark->complete, true, memory_order_release);
+    atomic_store_explicit(&mark->complete, true, memory_order_release);
+    return CL_COMPLETE;
 }
 
 void drupe_cl_mark_flush(const drupe_cl_mark *mark)
@@ -93,9 +93,7 @@ static drupe_cl_watch *mark_watch(drupe_cl_mark *mark)
 
 static bool is_over(drupe_cl_mark *mark)
 {
-    cl_int status = CL_QUEUED;
-    drupe_cl_mark_status(mark, &status);
-    return status <= CL_COMPLETE;
+    return drupe_cl_mark_status(mark) <= CL_COMPLETE;
 }
 
 static bool poll_until(drupe_cl_mark *mark, uint64_t deadline)

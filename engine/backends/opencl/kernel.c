@@ -181,10 +181,7 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
     native->id = native->api->CreateKernel(owner->id, name, &code);
     drupe_signals_restore();
     if (code != CL_SUCCESS) native->id = NULL;
-    if (code == CL_INVALID_KERNEL_NAME) {
-        return drupe_cl_fail_as(DRUPE_E_NOT_FOUND, code, "The program has no kernel \"%s\"; it has: %s.",
-                                name, drupe_program_kernel_names(program));
-    }
+    native->launched_id = native->id;
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Opening the kernel \"%s\"", name);
     DRUPE_TRY(resolve_args(native));
     resolve_limits(native);
@@ -192,56 +189,32 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
     return DRUPE_OK;
 }
 
-static drupe_status open_variant(drupe_kernel *kernel, drupe_cl_variant *variant, uint64_t nulls)
-{
-    const drupe_cl_kernel *native = drupe_native(kernel);
-    const drupe_cl_program *program = drupe_native(drupe_kernel_program(kernel));
-    cl_int code = CL_SUCCESS;
-    if (variant->id) native->api->ReleaseKernel(variant->id); /* what was launched keeps it */
-    variant->nulls = nulls;
-    variant->id = native->api->CreateKernel(program->id, drupe_kernel_name(kernel), &code);
-    if (code == CL_SUCCESS) return DRUPE_OK;
-    variant->id = NULL;
-    return drupe_cl_fail(code, "Opening the kernel \"%s\" again", drupe_kernel_name(kernel));
-}
-
-drupe_status drupe_cl_kernel_pick(drupe_kernel *kernel, drupe_cl_tier tier, const drupe_arg *args,
-                                  size_t nargs, cl_kernel *id)
+drupe_status drupe_cl_kernel_renew(drupe_kernel *kernel, const drupe_arg *args, size_t nargs)
 {
     drupe_cl_kernel *native = drupe_native(kernel);
-    uint64_t nulls = 0;
-    *id = native->id;
-    if (tier != DRUPE_CL_TIER_COARSE) return DRUPE_OK;
+    const drupe_cl_program *program = drupe_native(drupe_kernel_program(kernel));
+    bool stuck = false;
     for (size_t i = 0; i < nargs; i++) {
-        if (args[i].kind != DRUPE_ARG_POINTER || *(void *const *)args[i].value) continue;
-        if (i >= 64) {
-            return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                                   "On this device only the first 64 arguments may be NULL.");
-        }
-        nulls |= UINT64_C(1) << i;
+        bool null = args[i].kind == DRUPE_ARG_POINTER && !*(void *const *)args[i].value;
+        stuck = stuck || (null && native->params[i].pointed);
     }
-    if (!nulls) return DRUPE_OK;
-    drupe_cl_variant *found = NULL;
-    for (size_t i = 0; i < DRUPE_CL_VARIANTS && !found; i++) {
-        if (native->variants[i].id && native->variants[i].nulls == nulls) found = &native->variants[i];
-    }
-    if (!found) {
-        found = &native->variants[native->next_variant++ % DRUPE_CL_VARIANTS];
-        DRUPE_TRY(open_variant(kernel, found, nulls));
-    }
-    *id = found->id;
+    if (!stuck) return DRUPE_OK;
+    cl_int code = CL_SUCCESS;
+    cl_kernel fresh = native->api->CreateKernel(program->id, drupe_kernel_name(kernel), &code);
+    if (code != CL_SUCCESS)
+        return drupe_cl_fail(code, "Opening the kernel \"%s\" again", drupe_kernel_name(kernel));
+    if (native->launched_id != native->id) native->api->ReleaseKernel(native->launched_id);
+    native->launched_id = fresh; /* what was launched keeps the other one */
+    memset(native->params, 0, native->nargs * sizeof *native->params);
     return DRUPE_OK;
 }
 
 void drupe_cl_kernel_close(drupe_kernel *kernel)
 {
     drupe_cl_kernel *native = drupe_native(kernel);
-    for (size_t i = 0; i < DRUPE_CL_VARIANTS; i++) {
-        if (native->variants[i].id) native->api->ReleaseKernel(native->variants[i].id);
-        native->variants[i].id = NULL;
-    }
+    if (native->launched_id != native->id) native->api->ReleaseKernel(native->launched_id);
     if (native->id) native->api->ReleaseKernel(native->id);
-    native->id = NULL;
+    native->id = native->launched_id = NULL;
     free(native->params);
     native->params = NULL;
 }

@@ -75,9 +75,9 @@ drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind
 /* --- cl_watch.c --------------------------------------------------------------------------------------------
  */
 
-/* Ask the driver. `*status` is the execution status: 3 queued ... 0 complete, negative = failed. A query that
- * fails itself counts as a failure with the query's code. */
-void drupe_cl_mark_status(drupe_cl_mark *mark, cl_int *status);
+/* Ask the driver for the execution status: 3 queued ... 0 complete, negative = failed. A query that fails
+ * itself counts as a failure with the query's code. */
+cl_int drupe_cl_mark_status(drupe_cl_mark *mark);
 /* Push the work up to the mark to the device, where that was not done since. */
 void drupe_cl_mark_flush(const drupe_cl_mark *mark);
 /* Until complete or failed; DRUPE_E_TIMEOUT. */
@@ -141,12 +141,10 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name);
 void drupe_cl_kernel_close(drupe_kernel *kernel);
 drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
 drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info);
-/* The native kernel to launch with these arguments, borrowed. With coarse-grain SVM on NVIDIA an argument
- * that was once set to an SVM pointer cannot become NULL again: one way of setting it keeps the old pointer
- * silently, the other makes the launch fail. So there each pattern of NULL arguments gets a native kernel of
- * its own. */
-drupe_status drupe_cl_kernel_pick(drupe_kernel *kernel, drupe_cl_tier tier, const drupe_arg *args,
-                                  size_t nargs, cl_kernel *id);
+/* With coarse-grain SVM on NVIDIA an argument that was once set to an SVM pointer cannot become NULL again:
+ * one way of setting it keeps the old pointer silently, the other makes the launch fail. So there the native
+ * kernel is opened anew for arguments that become NULL. */
+drupe_status drupe_cl_kernel_renew(drupe_kernel *kernel, const drupe_arg *args, size_t nargs);
 /* Read a type as the compiler writes it ("float4*", "uint") into scalar and lanes. */
 void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *lanes);
 

@@ -16,30 +16,26 @@ uint64_t drupe_cl_mem_freed(void)
     return atomic_load_explicit(&freed, memory_order_acquire);
 }
 
-drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind)
+static bool has_kind(unsigned tiers, const drupe_cl_caps *caps, drupe_mem_kind kind)
 {
-    if (caps->tiers & DRUPE_CL_TIER_INTEL) return caps->intel_kinds[kind] ? DRUPE_USM_NATIVE : DRUPE_USM_NONE;
-    if (caps->tiers & DRUPE_CL_TIER_FINE) return DRUPE_USM_NATIVE;
-    if ((caps->tiers & DRUPE_CL_TIER_COARSE) && kind == DRUPE_MEM_DEVICE) return DRUPE_USM_NATIVE;
-    return DRUPE_USM_NONE;
+    if (tiers & DRUPE_CL_TIER_INTEL) return caps->intel_kinds[kind];
+    return tiers & DRUPE_CL_TIER_FINE || (tiers & DRUPE_CL_TIER_COARSE && kind == DRUPE_MEM_DEVICE);
 }
 
+drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind)
+{
+    return has_kind(caps->tiers, caps, kind) ? DRUPE_USM_NATIVE : DRUPE_USM_NONE;
+}
+
+/* Core has asked the device; beside others in one context it may have less. */
 static drupe_status check_kind(const drupe_cl_context *context, const drupe_cl_device *device,
                                drupe_mem_kind kind)
 {
-    if (context->tier == DRUPE_CL_TIER_NONE) {
-        return drupe_error_set(
-            DRUPE_E_UNSUPPORTED,
-            "This OpenCL device has no unified shared memory (neither SVM nor Intel's USM): use "
-            "the device \"host\" or another OpenCL driver.");
-    }
-    bool coarse = context->tier == DRUPE_CL_TIER_COARSE;
-    bool served = coarse ? kind == DRUPE_MEM_DEVICE
-                         : context->tier == DRUPE_CL_TIER_FINE || device->caps.intel_kinds[kind];
-    if (served) return DRUPE_OK;
-    return drupe_error_set(
-        DRUPE_E_UNSUPPORTED, "This OpenCL device has no %s memory%s: allocate device memory and copy.",
-        drupe_mem_kind_name(kind), coarse ? ", since its driver offers coarse-grain SVM only" : "");
+    if (has_kind(context->tier, &device->caps, kind)) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                           "The devices of this OpenCL context have no %s memory in common: use a context of "
+                           "one device, or allocate device memory and copy.",
+                           drupe_mem_kind_name(kind));
 }
 
 /* `*code` is CL_SUCCESS with a NULL result where the function gives no code (SVM). */
@@ -92,7 +88,7 @@ void drupe_cl_mem_watch(drupe_cl_context *context, const drupe_cl_device *only)
     if (!only->caps.cpu || !(intel || context->tier == DRUPE_CL_TIER_FINE)) return;
     for (int kind = 0; kind < (intel ? DRUPE_CL_KINDS : 1); kind++) {
         drupe_cl_area *area = &context->areas[kind];
-        if (pthread_mutex_init(&area->guarded.lock, NULL) != 0) return;
+        pthread_mutex_init(&area->guarded.lock, NULL);
         area->context = context;
         area->device = only;
         area->kind = (drupe_mem_kind)kind;

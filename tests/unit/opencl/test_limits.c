@@ -322,34 +322,6 @@ static void sub_devices_work(void **state)
     fixture_close(&b);
 }
 
-static void impossible_divisions(void **state)
-{
-    (void)state;
-    fixture b;
-    fixture_open(&b, "");
-    uint32_t units = (uint32_t)info_number(b.device, DRUPE_INFO_MAX_COMPUTE_UNITS), many = units + 1, one = 1;
-    drupe_device *subs[2];
-    drupe_partition too_large = {DRUPE_SPLIT_EQUALLY, 1, &many, DRUPE_DOMAIN_NONE},
-                    unit = {DRUPE_SPLIT_EQUALLY, 1, &one, DRUPE_DOMAIN_NONE};
-    drupe_partition too_many = {DRUPE_SPLIT_COUNTS, 2, (uint32_t[]){many, 1}, DRUPE_DOMAIN_NONE};
-    if (info_number(b.device, DRUPE_INFO_PARTITION_KINDS) !=
-        (DRUPE_FLAG(DRUPE_SPLIT_EQUALLY) | DRUPE_FLAG(DRUPE_SPLIT_COUNTS))) {
-        assert_error(try_split(b.device, &unit, subs, 1), DRUPE_E_UNSUPPORTED, "cannot be divided");
-        fixture_close(&b);
-        return;
-    }
-    assert_error(try_split(b.device, &too_large, subs, 1), DRUPE_E_OUT_OF_RANGE, "compute units");
-    assert_error(try_split(b.device, &too_many, subs, 2), DRUPE_E_OUT_OF_RANGE, "compute units");
-    if (units == 2) {
-        assert_int_equal(try_split(b.device, &unit, subs, 2), DRUPE_OK);
-        drupe_device *none;
-        assert_error(try_split(subs[0], &unit, &none, 1), DRUPE_E_UNSUPPORTED, "cannot be divided");
-        close_device(subs[0]);
-        close_device(subs[1]);
-    }
-    fixture_close(&b);
-}
-
 static void strict_contexts(void **state)
 {
     (void)state;
@@ -372,14 +344,9 @@ static void strict_contexts(void **state)
     fixture_close(&b);
 }
 
-const struct CMUnitTest limit_tests[] = {cmocka_unit_test(missing_library),
-                                         cmocka_unit_test(nothing_behind_the_loader),
-                                         cmocka_unit_test(likely_looks_at_nodes),
-                                         cmocka_unit_test(all_properties),
-                                         cmocka_unit_test(cards_of_vendors),
-                                         cmocka_unit_test(divided_along_nodes),
-                                         cmocka_unit_test(support_by_tier),
-                                         cmocka_unit_test(sub_devices_work),
-                                         cmocka_unit_test(impossible_divisions),
-                                         cmocka_unit_test(strict_contexts),
-                                         {0}};
+const struct CMUnitTest limit_tests[] = {
+    cmocka_unit_test(missing_library),       cmocka_unit_test(nothing_behind_the_loader),
+    cmocka_unit_test(likely_looks_at_nodes), cmocka_unit_test(all_properties),
+    cmocka_unit_test(cards_of_vendors),      cmocka_unit_test(divided_along_nodes),
+    cmocka_unit_test(support_by_tier),       cmocka_unit_test(sub_devices_work),
+    cmocka_unit_test(strict_contexts),       {0}};

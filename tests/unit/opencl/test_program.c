@@ -165,7 +165,7 @@ static void names_and_numbers(void **state)
     code_open(&c, "");
     assert_non_null(strstr(c.program->names, "add"));
     assert_non_null(strstr(c.program->names, ";"));
-    assert_error(try_kernel(c.program, "nothing", &kernel), DRUPE_E_NOT_FOUND, "add");
+    assert_error(try_kernel(c.program, "nothing", &kernel), DRUPE_E_NOT_FOUND, "CL_INVALID_KERNEL_NAME");
     kernel = open_kernel(&c, "add");
     assert_int_equal(B->kernel_number(kernel, DRUPE_KERNEL_ARG_COUNT, &value), DRUPE_OK);
     assert_int_equal(value, 4);
