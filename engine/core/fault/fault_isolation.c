@@ -52,11 +52,6 @@ static struct {
     .watcher = {.name = "drupe-faults", .lock = &faults.lock, .step = serve_faults, .rouse = post},
 };
 
-static int thread_id(void)
-{
-    return (int)syscall(SYS_gettid);
-}
-
 /* --- Threads -------------------------------------------------------------------------------------------- */
 
 /* Field 22 of the thread's stat, 0 if it cannot be read. Async-signal-safe. */
@@ -153,17 +148,17 @@ static void stack_close(void)
 void drupe_core_register_thread(const void *owner, uint32_t index, const _Atomic(int) *busy,
                                 drupe_recovery *recovery)
 {
-    drupe_reg_thread *before = drupe_reg_thread_living(thread_id());
+    drupe_reg_thread *before = drupe_reg_thread_living(drupe_thread_id());
     stack_open();
     if (before) atomic_store(&before->thread, DRUPE_REG_THREAD_FREE);
     drupe_reg_thread entry = {.owner = owner, .index = index, .busy = busy, .recovery = recovery};
-    (void)drupe_reg_thread_enter(thread_id(), &entry);
+    (void)drupe_reg_thread_enter(drupe_thread_id(), &entry);
     drupe_isolation_start();
 }
 
 void drupe_core_disown(void)
 {
-    drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
+    drupe_reg_thread *one = drupe_reg_thread_find(drupe_thread_id());
     if (one) atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
     stack_close();
 }
@@ -276,7 +271,7 @@ int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
     if (signal != SIGSEGV && signal != SIGBUS && signal != SIGFPE && signal != SIGILL)
         return DRUPE_FAULT_NOT_OURS;
     if (info->si_code <= 0) return DRUPE_FAULT_NOT_OURS; /* sent by somebody */
-    int self = thread_id();
+    int self = drupe_thread_id();
     drupe_reg_thread *one = drupe_reg_thread_find(self);
     if (!one || (one->busy && atomic_load(one->busy) == 0)) return DRUPE_FAULT_NOT_OURS;
     if (!is_living(one, self)) return DRUPE_FAULT_NOT_OURS;
