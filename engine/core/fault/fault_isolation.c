@@ -45,7 +45,7 @@ static struct {
     drupe_service watcher; /* it sleeps at `news`, which signal handlers may post to */
     sem_t news;
     int process;
-    bool wanted;
+    _Atomic(bool) wanted;
     bool early; /* the process is to end early */
 } faults = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -341,7 +341,8 @@ void drupe_isolation_tell(void (*fn)(const drupe_fault *fault))
 void drupe_isolation_start(void)
 {
     pthread_mutex_lock(&faults.lock);
-    if (faults.wanted && !drupe_service_runs(&faults.watcher) && sem_init(&faults.news, 0, 0) == 0) {
+    if (atomic_load(&faults.wanted) && !drupe_service_runs(&faults.watcher) &&
+        sem_init(&faults.news, 0, 0) == 0) {
         faults.process = getpid();
         atomic_store(&faults.containing, drupe_service_start(&faults.watcher) == DRUPE_OK);
     }
@@ -368,16 +369,11 @@ static bool any_registered(void)
 
 bool drupe_isolation_active(void)
 {
-    pthread_mutex_lock(&faults.lock);
-    bool active = faults.wanted;
-    pthread_mutex_unlock(&faults.lock);
-    return active;
+    return atomic_load(&faults.wanted);
 }
 
 void drupe_fault_contain(void)
 {
-    pthread_mutex_lock(&faults.lock);
-    faults.wanted = true;
-    pthread_mutex_unlock(&faults.lock);
+    atomic_store(&faults.wanted, true);
     if (any_registered()) drupe_isolation_start();
 }
