@@ -40,7 +40,7 @@ static struct {
     _Atomic(uint64_t) nfaults;
     _Atomic(uint32_t) parked;
     _Atomic(bool) containing;
-    _Atomic(spread_fn) spread; /* NULL until there is a queue */
+    _Atomic(spread_fn) spread; /* NULL until there is a queue: faults wait for it */
     pthread_mutex_t lock;
     drupe_service watcher; /* it sleeps at `news`, which signal handlers may post to */
     sem_t news;
@@ -314,13 +314,13 @@ static uint64_t serve_faults(void *unused)
     pthread_mutex_lock(&faults.lock);
     if (faults.watcher.stopping) return 0;
     pthread_mutex_unlock(&faults.lock);
-    for (drupe_reg_thread *one; (one = next_fault()) != NULL;) {
+    spread_fn told = atomic_load(&faults.spread);
+    for (drupe_reg_thread *one; told && (one = next_fault()) != NULL;) {
         drupe_fault fault = one->fault;
         /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
         atomic_store(&one->faulted, 0);
         atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
-        spread_fn told = atomic_load(&faults.spread);
-        if (told) told(&fault);
+        told(&fault);
     }
     pthread_mutex_lock(&faults.lock);
     return 0;
@@ -334,7 +334,10 @@ static void post(void *unused)
 
 void drupe_isolation_tell(void (*fn)(const drupe_fault *fault))
 {
-    atomic_store(&faults.spread, fn);
+    if (atomic_exchange(&faults.spread, fn) == fn) return;
+    pthread_mutex_lock(&faults.lock);
+    drupe_service_wake(&faults.watcher); /* faults may have waited for it */
+    pthread_mutex_unlock(&faults.lock);
 }
 
 /* Only once there are threads to look after. */
