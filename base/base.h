@@ -150,6 +150,8 @@ void drupe_exit_tell(drupe_exit_function *tell);
  * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters; NULL: that of the calling thread. */
 drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user,
                                 const char *name) DRUPE_MUST_CHECK;
+/* The id of the calling thread for the system. Async-signal-safe. */
+int drupe_thread_id(void);
 /* Give the calling thread the mask of such a thread, for threads that a library starts. */
 void drupe_thread_signals(sigset_t *before);
 /* Whether the thread of this id was started so. Between the other two none is: whoever lists all threads then

@@ -98,11 +98,24 @@ static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t entered = PTHREAD_COND_INITIALIZER;
 static member *members;
 
+int drupe_thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+/* The lock is held. */
+static member *member_of(int id)
+{
+    member *one = members;
+    while (one && one->id != id) one = one->next;
+    return one;
+}
+
 static void *thread_main(void *user)
 {
     beginning *begin = user;
     void *(*run)(void *) = begin->run, *argument = begin->user;
-    member self = {.id = (int)syscall(SYS_gettid), .link = &members};
+    member self = {.id = drupe_thread_id(), .link = &members};
     pthread_mutex_lock(&members_lock);
     self.next = members;
     if (self.next) self.next->link = &self.next;
@@ -117,10 +130,8 @@ static void *thread_main(void *user)
 
 void drupe_thread_forget(void)
 {
-    int id = (int)syscall(SYS_gettid);
     pthread_mutex_lock(&members_lock);
-    member *one = members;
-    while (one && one->id != id) one = one->next;
+    member *one = member_of(drupe_thread_id());
     if (one) *one->link = one->next;
     if (one && one->next) one->next->link = one->link;
     pthread_mutex_unlock(&members_lock);
@@ -158,10 +169,9 @@ void drupe_threads_go_on(void)
 bool drupe_thread_ours(int id)
 {
     pthread_mutex_lock(&members_lock);
-    const member *one = members;
-    while (one && one->id != id) one = one->next;
+    bool ours = member_of(id) != NULL;
     pthread_mutex_unlock(&members_lock);
-    return one != NULL;
+    return ours;
 }
 
 /* In a forked child none of them goes on, and a lock may be held by one that is not there. */

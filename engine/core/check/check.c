@@ -409,7 +409,7 @@ static const drupe_checker checker = {check_submission,    check_event,        c
 
 void drupe_check_begin(void)
 {
-    drupe_redzone_serve();
+    atomic_store(&drupe_redzone_ops_now, &drupe_redzones);
     atomic_store(&drupe_checker_now, &checker);
     pthread_mutex_lock(&lock);
     /* Without memory for the ring there is no order to look at; everything else is still checked. */

@@ -37,8 +37,8 @@ drupe_status drupe_check_found(bool race, const drupe_check_place *here, const d
 
 /* --- redzone.c: guarded memory -------------------------------------------------------------------------- */
 
-/* Register with memory/. */
-void drupe_redzone_serve(void);
+/* What is registered with memory/. */
+extern const drupe_redzone_ops drupe_redzones;
 /* What the fault of a thread that works for a device has to do with guarded memory, appended to `text` of
  * `size` bytes; false: nothing. */
 bool drupe_redzone_fault(const drupe_fault *fault, char *text, size_t size);

@@ -326,10 +326,6 @@ void drupe_redzone_release(const drupe_pool *pool)
     discard_list(list);
 }
 
-static const drupe_redzone_ops ops = {redzone_plan, redzone_open,  redzone_give,      drupe_redzone_release,
-                                      guard_lower,  redzone_freed, drupe_check_forget};
-
-void drupe_redzone_serve(void)
-{
-    atomic_store(&drupe_redzone_ops_now, &ops);
-}
+const drupe_redzone_ops drupe_redzones = {redzone_plan,          redzone_open, redzone_give,
+                                          drupe_redzone_release, guard_lower,  redzone_freed,
+                                          drupe_check_forget};

@@ -13,7 +13,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_cause *first, **end = &first; /* each with a reference */
-static _Atomic(drupe_cause *) graveyard;
+static _Atomic(drupe_cause *) deferred_frees;
 
 /* Used by everything that fails while no memory is left to write down why. */
 static drupe_cause no_memory = {
@@ -35,8 +35,8 @@ static void cause_free(drupe_cause *cause)
         free(cause);
         return;
     }
-    cause->next = atomic_load(&graveyard);
-    while (!atomic_compare_exchange_weak(&graveyard, &cause->next, cause)) {}
+    cause->next = atomic_load(&deferred_frees);
+    while (!atomic_compare_exchange_weak(&deferred_frees, &cause->next, cause)) {}
 }
 
 void drupe_cause_release(drupe_cause *cause)
@@ -51,8 +51,8 @@ void drupe_cause_release(drupe_cause *cause)
 
 void drupe_cause_free_deferred(void)
 {
-    if (!atomic_load_explicit(&graveyard, memory_order_relaxed)) return;
-    drupe_cause *dead = atomic_exchange(&graveyard, NULL);
+    if (!atomic_load_explicit(&deferred_frees, memory_order_relaxed)) return;
+    drupe_cause *dead = atomic_exchange(&deferred_frees, NULL);
     while (dead) {
         drupe_cause *next = dead->next;
         drupe_core_cell_release(dead->what.cell);

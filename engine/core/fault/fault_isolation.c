@@ -40,22 +40,17 @@ static struct {
     _Atomic(uint64_t) nfaults;
     _Atomic(uint32_t) parked;
     _Atomic(bool) containing;
-    _Atomic(spread_fn) spread; /* NULL until there is a queue */
+    _Atomic(spread_fn) spread; /* NULL until there is a queue: faults wait for it */
     pthread_mutex_t lock;
     drupe_service watcher; /* it sleeps at `news`, which signal handlers may post to */
     sem_t news;
     int process;
-    bool wanted;
+    _Atomic(bool) wanted;
     bool early; /* the process is to end early */
 } faults = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .watcher = {.name = "drupe-faults", .lock = &faults.lock, .step = serve_faults, .rouse = post},
 };
-
-static int thread_id(void)
-{
-    return (int)syscall(SYS_gettid);
-}
 
 /* --- Threads -------------------------------------------------------------------------------------------- */
 
@@ -153,17 +148,17 @@ static void stack_close(void)
 void drupe_core_register_thread(const void *owner, uint32_t index, const _Atomic(int) *busy,
                                 drupe_recovery *recovery)
 {
-    drupe_reg_thread *before = drupe_reg_thread_living(thread_id());
+    drupe_reg_thread *before = drupe_reg_thread_living(drupe_thread_id());
     stack_open();
     if (before) atomic_store(&before->thread, DRUPE_REG_THREAD_FREE);
     drupe_reg_thread entry = {.owner = owner, .index = index, .busy = busy, .recovery = recovery};
-    (void)drupe_reg_thread_enter(thread_id(), &entry);
+    (void)drupe_reg_thread_enter(drupe_thread_id(), &entry);
     drupe_isolation_start();
 }
 
 void drupe_core_disown(void)
 {
-    drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
+    drupe_reg_thread *one = drupe_reg_thread_find(drupe_thread_id());
     if (one) atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
     stack_close();
 }
@@ -276,7 +271,7 @@ int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
     if (signal != SIGSEGV && signal != SIGBUS && signal != SIGFPE && signal != SIGILL)
         return DRUPE_FAULT_NOT_OURS;
     if (info->si_code <= 0) return DRUPE_FAULT_NOT_OURS; /* sent by somebody */
-    int self = thread_id();
+    int self = drupe_thread_id();
     drupe_reg_thread *one = drupe_reg_thread_find(self);
     if (!one || (one->busy && atomic_load(one->busy) == 0)) return DRUPE_FAULT_NOT_OURS;
     if (!is_living(one, self)) return DRUPE_FAULT_NOT_OURS;
@@ -319,13 +314,13 @@ static uint64_t serve_faults(void *unused)
     pthread_mutex_lock(&faults.lock);
     if (faults.watcher.stopping) return 0;
     pthread_mutex_unlock(&faults.lock);
-    for (drupe_reg_thread *one; (one = next_fault()) != NULL;) {
+    spread_fn told = atomic_load(&faults.spread);
+    for (drupe_reg_thread *one; told && (one = next_fault()) != NULL;) {
         drupe_fault fault = one->fault;
         /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
         atomic_store(&one->faulted, 0);
         atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
-        spread_fn told = atomic_load(&faults.spread);
-        if (told) told(&fault);
+        told(&fault);
     }
     pthread_mutex_lock(&faults.lock);
     return 0;
@@ -339,14 +334,18 @@ static void post(void *unused)
 
 void drupe_isolation_tell(void (*fn)(const drupe_fault *fault))
 {
-    atomic_store(&faults.spread, fn);
+    if (atomic_exchange(&faults.spread, fn) == fn) return;
+    pthread_mutex_lock(&faults.lock);
+    drupe_service_wake(&faults.watcher); /* faults may have waited for it */
+    pthread_mutex_unlock(&faults.lock);
 }
 
 /* Only once there are threads to look after. */
 void drupe_isolation_start(void)
 {
     pthread_mutex_lock(&faults.lock);
-    if (faults.wanted && !drupe_service_runs(&faults.watcher) && sem_init(&faults.news, 0, 0) == 0) {
+    if (atomic_load(&faults.wanted) && !drupe_service_runs(&faults.watcher) &&
+        sem_init(&faults.news, 0, 0) == 0) {
         faults.process = getpid();
         atomic_store(&faults.containing, drupe_service_start(&faults.watcher) == DRUPE_OK);
     }
@@ -373,16 +372,11 @@ static bool any_registered(void)
 
 bool drupe_isolation_active(void)
 {
-    pthread_mutex_lock(&faults.lock);
-    bool active = faults.wanted;
-    pthread_mutex_unlock(&faults.lock);
-    return active;
+    return atomic_load(&faults.wanted);
 }
 
 void drupe_fault_contain(void)
 {
-    pthread_mutex_lock(&faults.lock);
-    faults.wanted = true;
-    pthread_mutex_unlock(&faults.lock);
+    atomic_store(&faults.wanted, true);
     if (any_registered()) drupe_isolation_start();
 }

@@ -49,7 +49,8 @@ void drupe_isolation_start(void);
 void drupe_isolation_stop(void);
 /* Whether the faults of registered threads are, or will be, contained. */
 bool drupe_isolation_active(void);
-/* Who is told of a fault after which a thread does not go on, on the thread that serves faults. */
+/* Who is told of a fault after which a thread does not go on, on the thread that serves faults. Faults before
+ * the first call wait for it. */
 void drupe_isolation_tell(void (*spread)(const drupe_fault *fault));
 
 /* --- handlers.c ----------------------------------------------------------------------------------------- */

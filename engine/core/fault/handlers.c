@@ -27,7 +27,7 @@ void drupe_signal_pass_on(const struct sigaction *to, int signal, siginfo_t *inf
         to->sa_sigaction(signal, info, context);
     } else if (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN) {
         sigaction(signal, to, NULL);
-        if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), signal);
+        if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), drupe_thread_id(), signal);
     } else {
         to->sa_handler(signal);
     }

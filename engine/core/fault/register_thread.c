@@ -29,15 +29,10 @@ struct drupe_threads {
 static struct {
     pthread_mutex_t lock;
     struct sigaction host_division, driver_division; /* who handles SIGFPE */
-    int errand;                                      /* the signal that is sent; 0: there is none */
+    int stack_signal;                                /* the signal that is sent; 0: there is none */
     unsigned enlarging;                              /* callers between begin and end */
     size_t default_stack, default_guard;             /* before them; 0: nothing was changed */
 } adoption = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static int thread_id(void)
-{
-    return (int)syscall(SYS_gettid);
-}
 
 static drupe_threads *list_threads(void)
 {
@@ -74,7 +69,7 @@ static bool lists(const drupe_threads *list, int id)
  */
 static void on_division(int signal, siginfo_t *info, void *context)
 {
-    const drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
+    const drupe_reg_thread *one = drupe_reg_thread_find(drupe_thread_id());
     drupe_signal_pass_on(one && !one->busy ? &adoption.driver_division : &adoption.host_division, signal,
                          info, context);
 }
@@ -100,13 +95,13 @@ static void confine_division(const struct sigaction *before)
 
 /* What is set by sigaltstack() inside of a handler is undone when it returns; what its context says is done.
  */
-static void on_errand(int signal, siginfo_t *info, void *context)
+static void on_stack_signal(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     ucontext_t *machine = context;
     if (info->si_code != SI_TKILL || info->si_pid != getpid()) return;
     int kept = errno;
-    drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
+    drupe_reg_thread *one = drupe_reg_thread_find(drupe_thread_id());
     void *stack = one ? atomic_load(&one->stack) : NULL;
     if (stack && machine->uc_stack.ss_flags & SS_DISABLE)
         machine->uc_stack = (stack_t){.ss_sp = stack, .ss_size = DRUPE_SIGNAL_STACK};
@@ -115,21 +110,22 @@ static void on_errand(int signal, siginfo_t *info, void *context)
 
 /* One of the system's spare signals that nobody handles; the handler stays, because a thread may hold the
  * signal back for as long as it likes. */
-static void errand_open(void)
+static void stack_signal_open(void)
 {
     struct sigaction ours, there;
     memset(&ours, 0, sizeof ours);
-    ours.sa_sigaction = on_errand;
+    ours.sa_sigaction = on_stack_signal;
     ours.sa_flags = SA_SIGINFO | SA_RESTART;
     sigfillset(&ours.sa_mask);
-    if (adoption.errand && sigaction(adoption.errand, NULL, &there) == 0 && there.sa_sigaction == on_errand)
+    if (adoption.stack_signal && sigaction(adoption.stack_signal, NULL, &there) == 0 &&
+        there.sa_sigaction == on_stack_signal)
         return;
-    adoption.errand = 0;
-    for (int signal = SIGRTMAX - 4; signal > SIGRTMIN + 8 && !adoption.errand; signal--) {
+    adoption.stack_signal = 0;
+    for (int signal = SIGRTMAX - 4; signal > SIGRTMIN + 8 && !adoption.stack_signal; signal--) {
         if (sigaction(signal, NULL, &there) != 0 || there.sa_flags & SA_SIGINFO ||
             there.sa_handler != SIG_DFL)
             continue;
-        if (sigaction(signal, &ours, NULL) == 0) adoption.errand = signal;
+        if (sigaction(signal, &ours, NULL) == 0) adoption.stack_signal = signal;
     }
 }
 
@@ -138,7 +134,7 @@ static void give_stack(drupe_reg_thread *one, int thread)
     void *stack = mmap(NULL, DRUPE_SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     atomic_store(&one->stack, stack);
-    if (syscall(SYS_tgkill, getpid(), thread, adoption.errand) == 0) return;
+    if (syscall(SYS_tgkill, getpid(), thread, adoption.stack_signal) == 0) return;
     atomic_store(&one->stack, NULL);
     munmap(stack, DRUPE_SIGNAL_STACK);
 }
@@ -201,8 +197,8 @@ drupe_threads *drupe_core_adoption_begin(void)
     sigemptyset(&wanted);
     pthread_mutex_lock(&adoption.lock);
     stacks_enlarge();
-    if (drupe_isolation_active()) errand_open();
-    if (adoption.errand) sigaddset(&wanted, adoption.errand);
+    if (drupe_isolation_active()) stack_signal_open();
+    if (adoption.stack_signal) sigaddset(&wanted, adoption.stack_signal);
     pthread_mutex_unlock(&adoption.lock);
     /* Threads inherit it. */
     pthread_sigmask(SIG_UNBLOCK, &wanted, &list->mask);
@@ -217,7 +213,7 @@ static void register_all(const drupe_threads *before, const drupe_threads *after
         /* Another thread of the program may have had one of ours started meanwhile. */
         if (lists(before, id) || drupe_reg_thread_living(id) || drupe_thread_ours(id)) continue;
         drupe_reg_thread *one = drupe_reg_thread_enter(id, &entry);
-        if (one && adoption.errand) give_stack(one, id);
+        if (one && adoption.stack_signal) give_stack(one, id);
     }
     take_stacks_back(after);
 }

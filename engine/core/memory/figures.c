@@ -42,25 +42,19 @@ void drupe_pool_reset_peak(drupe_device *device)
         atomic_store(&root->kinds[kind].peak, atomic_load(&root->kinds[kind].used));
 }
 
-static const drupe_info_entry *info_known(drupe_device *device, drupe_info key)
-{
-    const drupe_info_entry *entry = &device->info[key];
-    return atomic_load_explicit(&entry->state, memory_order_acquire) == DRUPE_INFO_KNOWN ? entry : NULL;
-}
-
 static void figures_fill(drupe_device *device, drupe_device_figures *figures)
 {
-    const drupe_info_entry *name = info_known(device, DRUPE_INFO_NAME);
-    const drupe_info_entry *total = info_known(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
+    bool named = drupe_info_ready(device, DRUPE_INFO_NAME) != NULL;
+    const uint64_t *total = drupe_info_ready(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
     drupe_device_use *use = &figures->use;
     *figures = (drupe_device_figures){.allocations = 0};
     snprintf(use->filter, sizeof use->filter, "%s", device->filter);
-    snprintf(use->name, sizeof use->name, "%s", name && name->text ? name->text : device->filter);
+    snprintf(use->name, sizeof use->name, "%s", named ? device->info[DRUPE_INFO_NAME].text : device->filter);
     use->backend = device->slot->backend->name;
     use->used = atomic_load(&device->use.used);
     use->flying = atomic_load(&device->use.flying);
     use->reserved = atomic_load(&device->use.reserved);
-    use->total = total ? total->number[0] : 0;
+    use->total = total ? *total : 0;
     for (size_t kind = 0; kind < 3; kind++) {
         figures->kinds[kind] = atomic_load(&device->kinds[kind].used);
         figures->allocations += atomic_load(&device->kinds[kind].count);

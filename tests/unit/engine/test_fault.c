@@ -2,6 +2,7 @@
  * own handler stands behind the one installed here. */
 #include "backends/services.h"
 #include "base/base.h"
+#include "core/fault/fault_room.h"
 #include "drupe/check.h"
 #include "test_builtins.h"
 #include <dirent.h>
@@ -474,9 +475,38 @@ static void threads_of_ours_are_no_drivers(void **state)
     drupe_event_release(event);
 }
 
+static const char early_owner = 'e';
+static _Atomic(bool) early_told;
+
+static void hear(const drupe_fault *fault)
+{
+    if (fault->owner == &early_owner) atomic_store(&early_told, true);
+}
+
+/* It is kept until there is somebody to tell. */
+static void before_the_first_queue(void **state)
+{
+    struct claimant self = {0};
+    pthread_t thread;
+    (void)state;
+    drupe_fault_contain();
+    drupe_threads *before = drupe_core_adoption_begin();
+    assert_int_equal(pthread_create(&thread, NULL, claim_main, &self), 0);
+    drupe_core_adoption_end(before, &early_owner);
+    atomic_store(&self.go, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(self.claimed, DRUPE_FAULT_PARK);
+    usleep(20000); /* who serves faults has looked, most likely */
+    assert_false(atomic_load(&early_told));
+    drupe_isolation_tell(hear);
+    for (uint64_t end = drupe_deadline(LONG); !atomic_load(&early_told) && drupe_now_ns() < end;) usleep(100);
+    assert_true(atomic_load(&early_told));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_the_first_queue),
         cmocka_unit_test_setup_teardown(a_kernel, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_without_an_event, setup, teardown),
         cmocka_unit_test_setup_teardown(as_often_as_you_like, setup, teardown),
