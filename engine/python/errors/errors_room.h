@@ -80,6 +80,8 @@ typedef struct drupe_py_strbuf {
 } drupe_py_strbuf;
 
 void drupe_py_strbuf_add(drupe_py_strbuf *to, const char *format, ...) DRUPE_PRINTF(2, 3);
+/* The text as it is. Async-signal-safe. */
+void drupe_py_strbuf_put(drupe_py_strbuf *to, const char *text);
 /* The text as the inside of a JSON string; what is no UTF-8 is replaced. */
 void drupe_py_strbuf_add_json(drupe_py_strbuf *to, const char *text);
 /* At most `most` bytes of the text, which is not cut inside of a character. */

@@ -239,52 +239,41 @@ static int site_look(uint32_t number, site *copy)
     return line > 0 ? line : 0;
 }
 
-typedef struct line {
-    char *text;
-    size_t size, used;
-} line;
-
-static void put(line *to, const char *text)
-{
-    for (; *text != '\0' && to->used + 1 < to->size; text++) to->text[to->used++] = *text;
-    to->text[to->used] = '\0';
-}
-
-static void put_number(line *to, unsigned number)
+static void put_number(drupe_py_strbuf *to, unsigned number)
 {
     char digits[12];
     size_t at = sizeof digits - 1;
     digits[at] = '\0';
     do digits[--at] = (char)('0' + number % 10);
     while (number /= 10);
-    put(to, digits + at);
+    drupe_py_strbuf_put(to, digits + at);
 }
 
-static void put_cell(line *to, uint32_t cell)
+static void put_cell(drupe_py_strbuf *to, uint32_t cell)
 {
-    put(to, "cell [");
+    drupe_py_strbuf_put(to, "cell [");
     put_number(to, cell);
-    put(to, "]");
+    drupe_py_strbuf_put(to, "]");
 }
 
 size_t drupe_py_site_text(uint32_t number, uint32_t cell, char *text, size_t size)
 {
     site location;
-    line to = {text, size, 0};
+    drupe_py_strbuf to = {text, size, 0};
     if (size == 0) return 0;
     text[0] = '\0';
     int at = site_look(number, &location);
     if (cell == 0) cell = location.cell;
     if (cell != 0) put_cell(&to, cell);
     if (at == 0) return to.used;
-    put(&to, to.used > 0 ? ", line " : "line ");
+    drupe_py_strbuf_put(&to, to.used > 0 ? ", line " : "line ");
     put_number(&to, (unsigned)at);
     if (cell != 0 && location.cell == cell) return to.used;
-    put(&to, " of ");
+    drupe_py_strbuf_put(&to, " of ");
     if (location.cell != 0)
         put_cell(&to, location.cell);
     else
-        put(&to, location.file);
+        drupe_py_strbuf_put(&to, location.file);
     return to.used;
 }
 
@@ -328,12 +317,12 @@ PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)
     return (PyCodeObject *)Py_NewRef((PyObject *)found->code);
 }
 
-PyObject *drupe_py_site_file(uint32_t number, int *line_number)
+PyObject *drupe_py_site_file(uint32_t number, int *line)
 {
     int offset = 0;
     PyCodeObject *code = drupe_py_site_code(number, &offset);
-    *line_number = !code ? 0 : PyCode_Addr2Line(code, offset);
-    if (*line_number < 0) *line_number = 0;
+    *line = !code ? 0 : PyCode_Addr2Line(code, offset);
+    if (*line < 0) *line = 0;
     PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
     Py_XDECREF((PyObject *)code);
     return file;

@@ -25,6 +25,11 @@ static void add_bytes(drupe_py_strbuf *to, const char *bytes, size_t count)
     to->text[to->used] = '\0';
 }
 
+void drupe_py_strbuf_put(drupe_py_strbuf *to, const char *text)
+{
+    add_bytes(to, text, strlen(text));
+}
+
 void drupe_py_strbuf_add_json(drupe_py_strbuf *to, const char *text)
 {
     while (*text != '\0') {
