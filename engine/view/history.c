@@ -349,10 +349,9 @@ static void count_missed(drupe_history *history, uint64_t id)
     history->after = first - 1;
 }
 
-/* One batch of what was submitted until now; false when there is nothing. */
-static bool read_some(drupe_history *history, uint64_t now)
+/* One batch of what was submitted up to `latest`; false when there is nothing. */
+static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
 {
-    uint64_t latest = drupe_trace_latest();
     if (history->after >= latest) return false;
     count_missed(history, UINT64_MAX);
     size_t count = drupe_trace_read(history->after, history->batch, DRUPE_BATCH);
@@ -375,8 +374,9 @@ void drupe_history_read(drupe_history *history, uint64_t now)
 {
     bool found = read_pending(history);
     if (read_holes(history, now)) found = true;
-    /* Also what was submitted meanwhile: it may prove that what is read here was over earlier. */
-    while (read_some(history, now)) found = true;
+    /* Once more for what was submitted meanwhile: it may prove that what is read here was over earlier. */
+    for (int turn = 0; turn < 2; turn++)
+        for (uint64_t latest = drupe_trace_latest(); read_some(history, latest, now);) found = true;
     if (found) history->serial++;
     if (history->npending) drupe_history_settle(history);
 }
