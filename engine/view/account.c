@@ -3,14 +3,6 @@
 #include "view/history.h"
 #include <string.h>
 
-/* The place of a cell, or where it belongs. */
-static size_t find(const drupe_history *history, uint32_t cell)
-{
-    size_t at = history->ncells;
-    while (at > 0 && history->cells[at - 1].cell.number >= cell) at--;
-    return at;
-}
-
 /* Makes room by forgetting the first cell that has ended; work of no cell stays. */
 static bool forget_one(drupe_history *history, uint32_t cell)
 {
@@ -27,11 +19,12 @@ static bool forget_one(drupe_history *history, uint32_t cell)
 
 static drupe_cell_totals *account_make(drupe_history *history, uint32_t cell)
 {
-    size_t at = find(history, cell);
+    size_t at = history->ncells;
+    while (at > 0 && history->cells[at - 1].cell.number >= cell) at--;
     if (at < history->ncells && history->cells[at].cell.number == cell) return &history->cells[at];
     if (history->ncells == DRUPE_VIEW_CELLS) {
         if (!forget_one(history, cell)) return NULL;
-        at = find(history, cell);
+        at--; /* an earlier one went */
     }
     drupe_cell_totals *fresh = &history->cells[at];
     memmove(fresh + 1, fresh, (history->ncells - at) * sizeof *fresh);

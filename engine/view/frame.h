@@ -58,6 +58,7 @@ typedef struct drupe_frame_lane {
 #define DRUPE_FRAME_DEVICES 16u
 #define DRUPE_FRAME_RATED   (UINT64_C(64) << 10) /* smaller copies have no rate worth telling */
 
+/* Over 20 members with those of the cell: sums.c writes them all, and a picture reads what it shows. */
 typedef struct drupe_frame_sums {
     uint64_t from_ns, to_ns; /* the axis; to_ns > from_ns */
     bool window;             /* it is the last DRUPE_FRAME_WINDOW_NS alone */
@@ -80,8 +81,6 @@ typedef struct drupe_frame_sums {
 drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind, bool live,
                                    drupe_frame_sums *sums) DRUPE_MUST_CHECK;
 void drupe_frame_sums_clear(drupe_frame_sums *sums);
-/* The time of a device that did nothing is 0. */
-drupe_frame_busy drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device);
 /* "61 %", "at most 61 %" or "12 % to 61 %": what is busy, and what may be. Of intervals `busy` knows nothing.
  */
 void drupe_frame_share_text(double busy, double maybe, double whole, drupe_text *text);

@@ -126,6 +126,19 @@ void drupe_history_settle(drupe_history *history)
 
 /* --- Records -------------------------------------------------------------------------------------------- */
 
+/* The class of a kind of work; -1: it is none, such as a barrier. */
+static int class_of(uint8_t kind)
+{
+    switch ((drupe_work_kind)kind) {
+    case DRUPE_WORK_KERNEL: return DRUPE_VIEW_KERNELS;
+    case DRUPE_WORK_COPY:
+    case DRUPE_WORK_FILL:
+    case DRUPE_WORK_PREFETCH: return DRUPE_VIEW_COPIES;
+    case DRUPE_WORK_HOST: return DRUPE_VIEW_HOST;
+    default: return -1;
+    }
+}
+
 /* Every member is set by itself, which takes half as long as to clear them first. */
 static void fill(drupe_pending_span *entry, const drupe_trace_record *record, int kind, uint32_t queue)
 {
@@ -200,7 +213,7 @@ static void sort_in(drupe_pending_span *list, size_t at)
 void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
 {
     drupe_line *line = line_of(history, record);
-    int kind = drupe_class_of(record->kind);
+    int kind = class_of(record->kind);
     if (line && fold(history, line, record, kind)) {
         line->seen = record->id;
         line->waiting[kind]++;
@@ -336,10 +349,9 @@ static void count_missed(drupe_history *history, uint64_t id)
     history->after = first - 1;
 }
 
-/* One batch of what was submitted until now; false when there is nothing. */
-static bool read_some(drupe_history *history, uint64_t now)
+/* One batch of what was submitted up to `latest`; false when there is nothing. */
+static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
 {
-    uint64_t latest = drupe_trace_latest();
     if (history->after >= latest) return false;
     count_missed(history, UINT64_MAX);
     size_t count = drupe_trace_read(history->after, history->batch, DRUPE_BATCH);
@@ -362,8 +374,9 @@ void drupe_history_read(drupe_history *history, uint64_t now)
 {
     bool found = read_pending(history);
     if (read_holes(history, now)) found = true;
-    /* Also what was submitted meanwhile: it may prove that what is read here was over earlier. */
-    while (read_some(history, now)) found = true;
+    /* Once more for what was submitted meanwhile: it may prove that what is read here was over earlier. */
+    for (int turn = 0; turn < 2; turn++)
+        for (uint64_t latest = drupe_trace_latest(); read_some(history, latest, now);) found = true;
     if (found) history->serial++;
     if (history->npending) drupe_history_settle(history);
 }

@@ -91,7 +91,7 @@ drupe_history *drupe_history_new(void);
 void drupe_history_free(drupe_history *history);
 /* Read all that the ring holds and work out what is over. */
 void drupe_history_read(drupe_history *history, uint64_t now);
-/* One more record, with an id above all before; then, after some, what of it is over. */
+/* One more record; then, after some, what of it is over. */
 void drupe_history_add(drupe_history *history, const drupe_trace_record *record);
 void drupe_history_settle(drupe_history *history);
 /* The numbers of queues with unfinished work whose records are gone from the ring: only the queue knows when
@@ -105,23 +105,6 @@ void drupe_history_resolve(drupe_history *history, uint32_t number, uint64_t old
 uint64_t drupe_history_begin(const drupe_history *history, const drupe_pending_span *entry);
 /* lines.c: the queue's, made if need be. NULL: there are too many that have unfinished work. */
 drupe_line *drupe_line_of(drupe_history *history, const drupe_trace_record *record);
-static inline const drupe_line *drupe_line_of_lane(const drupe_history *history, uint32_t lane)
-{
-    return &history->lines[lane / DRUPE_VIEW_CLASS_COUNT];
-}
-
-/* The class of a kind of work; -1: it is none, such as a barrier. */
-static inline int drupe_class_of(uint8_t kind)
-{
-    switch ((drupe_work_kind)kind) {
-    case DRUPE_WORK_KERNEL: return DRUPE_VIEW_KERNELS;
-    case DRUPE_WORK_COPY:
-    case DRUPE_WORK_FILL:
-    case DRUPE_WORK_PREFETCH: return DRUPE_VIEW_COPIES;
-    case DRUPE_WORK_HOST: return DRUPE_VIEW_HOST;
-    default: return -1;
-    }
-}
 
 /* Whether work of this class keeps the device itself from other work: functions of the host run on the host's
  * processors. */

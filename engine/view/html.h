@@ -44,8 +44,6 @@ void drupe_html_track(drupe_text *html, unsigned height);
 /* The same for how much of something is used: an outline, which looks empty on any ground while it is. */
 void drupe_html_meter(drupe_text *html);
 void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar);
-/* The declarations of a ground. */
-void drupe_html_ground(drupe_text *html, uint32_t colour, drupe_html_look look);
 /* A coloured square and what it means. */
 void drupe_html_key(drupe_text *html, uint32_t colour, const char *text);
 

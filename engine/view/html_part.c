@@ -65,7 +65,7 @@ unsigned drupe_html_hundredths(double percent)
 
 /* Slanted stripes of 2 px, 8 px apart. Sanitizers know no gradient that repeats itself, and one length for a
  * size: so the gradient is as long as the highest bar needs, and a tile is as wide as a stripe is apart. */
-void drupe_html_ground(drupe_text *html, uint32_t colour, drupe_html_look look)
+static void ground(drupe_text *html, uint32_t colour, drupe_html_look look)
 {
     unsigned rgb = (unsigned)colour;
     drupe_text_printf(html, "background-color:#%06x%s", rgb, look == DRUPE_HTML_SOLID ? "" : "48");
@@ -83,7 +83,7 @@ void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar)
                       "<div style=\"position:absolute;left:%u.%02u%%;width:%u.%02u%%;min-width:2px;bottom:0;"
                       "height:%.0f%%;",
                       DRUPE_HTML_PERCENT(left), DRUPE_HTML_PERCENT(width), bar->height);
-    drupe_html_ground(html, bar->colour, bar->look);
+    ground(html, bar->colour, bar->look);
     drupe_text_append(html, "\"", 1);
     if (bar->title != NULL) drupe_text_printf(html, " title=\"%s\"", bar->title);
     drupe_text_append(html, "></div>", 7);

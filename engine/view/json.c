@@ -26,7 +26,7 @@
 
 /* --- Values --------------------------------------------------------------------------------------------- */
 
-void drupe_json_number(drupe_text *text, uint64_t number)
+static void put_number(drupe_text *text, uint64_t number)
 {
     char digits[24];
     size_t at = sizeof digits;
@@ -45,7 +45,7 @@ static void put_list(drupe_text *text, const char *name, const uint64_t *numbers
     put(text, name);
     for (size_t i = 0; i < count; i++) {
         put(text, i ? "," : "[");
-        drupe_json_number(text, numbers[i]);
+        put_number(text, numbers[i]);
     }
     put(text, "]");
 }
@@ -53,11 +53,11 @@ static void put_list(drupe_text *text, const char *name, const uint64_t *numbers
 void drupe_json_put_number(drupe_text *text, const char *before, uint64_t number)
 {
     put(text, before);
-    drupe_json_number(text, number);
+    put_number(text, number);
 }
 
 /* Labels are cut to fit, perhaps inside of a letter: what is no UTF-8 becomes a question mark. */
-void drupe_json_string(drupe_text *text, const char *utf8)
+static void put_string(drupe_text *text, const char *utf8)
 {
     put(text, "\"");
     const unsigned char *at = (const unsigned char *)utf8;
@@ -83,7 +83,7 @@ void drupe_json_string(drupe_text *text, const char *utf8)
 void drupe_json_put_text(drupe_text *text, const char *before, const char *utf8)
 {
     put(text, before);
-    drupe_json_string(text, utf8);
+    put_string(text, utf8);
 }
 
 drupe_status drupe_view_give(drupe_text *text, char **result, size_t *size)
@@ -117,7 +117,7 @@ static long add_text(table *texts, const void *key, size_t key_size, const char 
         return -1;
     }
     if (texts->count) put(&texts->list, ",");
-    drupe_json_string(&texts->list, text);
+    put_string(&texts->list, text);
     return (long)texts->count++;
 }
 
@@ -214,11 +214,11 @@ static void put_spans(drupe_text *text, const drupe_view *view)
         long location = location_of(&locations, s);
         put(&spans, i ? ",[" : "[");
         for (size_t k = 0; k < DRUPE_COUNT_OF(numbers); k++) {
-            drupe_json_number(&spans, numbers[k]);
+            put_number(&spans, numbers[k]);
             put(&spans, ",");
         }
         put(&spans, location < 0 ? "-1" : "");
-        if (location >= 0) drupe_json_number(&spans, (uint64_t)location);
+        if (location >= 0) put_number(&spans, (uint64_t)location);
         drupe_text_printf(&spans, ",%u]", s->state);
     }
     text->failed = text->failed || labels.list.failed || locations.list.failed || spans.failed;

@@ -43,6 +43,7 @@ typedef struct rounds {
 static uint64_t record(void *unused);
 static void rouse(void *unused);
 
+/* Over 20 members with those of the rounds and the service: there is one recorder, and this is all of it. */
 static struct {
     pthread_mutex_t lock;
     pthread_mutex_t life; /* the service's; taken first */

@@ -127,7 +127,8 @@ static drupe_status sums_busy(const drupe_view *view, drupe_frame_kind kind, dru
     return DRUPE_OK;
 }
 
-drupe_frame_busy drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device)
+/* The time of a device that did nothing is 0. */
+static drupe_frame_busy busy_of(const drupe_frame_sums *sums, const char *device)
 {
     for (size_t i = 0; i < sums->nbusy; i++)
         if (strcmp(sums->busy[i].device, device) == 0) return sums->busy[i];
@@ -138,7 +139,7 @@ double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *devi
 {
     *maybe = device->maybe;
     if (frame->style->live) return device->busy;
-    drupe_frame_busy busy = drupe_frame_busy_of(&frame->sums, device->use.filter);
+    drupe_frame_busy busy = busy_of(&frame->sums, device->use.filter);
     double wall = (double)frame->sums.wall_ns, share = (double)busy.busy_ns / wall;
     if (share > 1.0) share = 1.0;
     *maybe = (double)busy.maybe_ns / wall;

@@ -83,10 +83,8 @@ static inline uint64_t drupe_sample_used(const drupe_view_sample *sample)
 
 /* --- json.c */
 
-/* text that JSON allows, quoted. */
-void drupe_json_string(drupe_text *text, const char *utf8);
-void drupe_json_number(drupe_text *text, uint64_t number);
-/* `before` is what stands before the value, such as ",\"id\":". */
+/* A text that JSON allows, quoted, or a number. `before` is what stands before the value, such as ",\"id\":".
+ */
 void drupe_json_put_text(drupe_text *text, const char *before, const char *utf8);
 void drupe_json_put_number(drupe_text *text, const char *before, uint64_t number);
 /* A text that is whole goes to the caller, in `*result`; it is cleared in every case. */

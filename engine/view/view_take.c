@@ -42,7 +42,7 @@ static int by_place(const void *left, const void *right)
 static void gather_lanes(const drupe_history *history, making *m)
 {
     for (uint32_t i = 0; i < DRUPE_LANES_MOST; i++) {
-        const drupe_line *line = drupe_line_of_lane(history, i);
+        const drupe_line *line = &history->lines[i / DRUPE_VIEW_CLASS_COUNT];
         uint32_t kind = i % DRUPE_VIEW_CLASS_COUNT;
         if (!line->number || !line->used[kind]) continue;
         drupe_view_lane *lane = &m->lanes[m->view.nlanes++];

@@ -132,8 +132,8 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
 {
     sigset_t before;
     pthread_once(&fork_once, fork_watch);
-    jk_proc_choose();
-    drupe_thread_signals(&before); /* for libzmq's threads */
+    drupe_proc_choose(getenv("DRUPE_TEST_PROC")); /* while nobody can change the environment under our feet */
+    drupe_thread_signals(&before);                /* for libzmq's threads */
     jk_server *server = server_create(executor);
     bool good = server && parts_open(server) == 0 && jk_config_read(connection_file, server->config) == 0 &&
                 trust_open(server) == 0 && jk_sockets_bind(server) == 0;

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-void jk_fixed_text_bytes(jk_fixed_text *out, const char *text, size_t size)
+static void bytes_add(jk_fixed_text *out, const char *text, size_t size)
 {
     size_t room = out->room - out->size - 1;
     if (size > room) size = room;
@@ -15,7 +15,7 @@ void jk_fixed_text_bytes(jk_fixed_text *out, const char *text, size_t size)
 
 void jk_fixed_text_add(jk_fixed_text *out, const char *text)
 {
-    jk_fixed_text_bytes(out, text, strlen(text));
+    bytes_add(out, text, strlen(text));
 }
 
 void jk_fixed_text_number(jk_fixed_text *out, unsigned long long value, unsigned base)
@@ -27,7 +27,7 @@ void jk_fixed_text_number(jk_fixed_text *out, unsigned long long value, unsigned
         value /= base;
     } while (value);
     if (base == 16) jk_fixed_text_add(out, "0x");
-    jk_fixed_text_bytes(out, digits + at, sizeof digits - at);
+    bytes_add(out, digits + at, sizeof digits - at);
 }
 
 const char *jk_signal_name(int number)

@@ -101,7 +101,6 @@ typedef struct jk_fixed_text {
 } jk_fixed_text;
 
 void jk_fixed_text_add(jk_fixed_text *out, const char *text);
-void jk_fixed_text_bytes(jk_fixed_text *out, const char *text, size_t size);
 void jk_fixed_text_number(jk_fixed_text *out, unsigned long long value, unsigned base);
 
 const char *jk_signal_name(int number); /* "SIGSEGV", ... */

@@ -13,11 +13,6 @@
 #define WALKED_MOST ((uint64_t)1 << 30)
 #define WALK_TIME   (40 * JK_MILLISECOND)
 
-void jk_proc_choose(void)
-{
-    drupe_proc_choose(getenv("DRUPE_TEST_PROC"));
-}
-
 /* --- The tree
  * -----------------------------------------------------------------------------------------------
  */

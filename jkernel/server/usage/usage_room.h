@@ -27,10 +27,6 @@ void jk_memory_read(const drupe_group *group, jk_memory *memory);
 
 /* --- procfs.c ------------------------------------------------------------------------------------------ */
 
-/* Look whether DRUPE_TEST_PROC, which tests use, names a folder that stands for /proc. Before there are other
- * threads: a program that changes its environment moves it under their feet. */
-void jk_proc_choose(void);
-
 /* What a process and its descendants use. */
 typedef struct jk_tree {
     double cpu;      /* time since their start, with that of children they have waited for */

@@ -38,7 +38,7 @@ static int proc_set_up(void **state)
     (void)state;
     assert_non_null(mkdtemp(root));
     setenv("DRUPE_TEST_PROC", root, 1);
-    jk_proc_choose();
+    drupe_proc_choose(getenv("DRUPE_TEST_PROC"));
     return 0;
 }
 
@@ -48,7 +48,7 @@ static int proc_tear_down(void **state)
     (void)state;
     snprintf(command, sizeof command, "rm -r %s", root);
     unsetenv("DRUPE_TEST_PROC");
-    jk_proc_choose();
+    drupe_proc_choose(getenv("DRUPE_TEST_PROC"));
     return system(command);
 }
 
