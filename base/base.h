@@ -135,7 +135,8 @@ uint64_t drupe_deadline(uint64_t timeout_ns);
 
 /* A condition variable that measures CLOCK_MONOTONIC. */
 drupe_status drupe_cond_init(pthread_cond_t *cond) DRUPE_MUST_CHECK;
-/* Wait for a signal until `deadline`; false when the deadline has passed. May wake for no reason. */
+/* Wait for a signal until `deadline`, also with PTHREAD_COND_INITIALIZER; false when the deadline has passed.
+ * May wake for no reason. */
 bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
 
 /* Have exit() end the process, streams flushed, ahead of what libraries have registered until now, unless

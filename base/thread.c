@@ -76,7 +76,7 @@ bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_
         return true;
     }
     struct timespec until = {.tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S)};
-    return pthread_cond_timedwait(cond, mutex, &until) != ETIMEDOUT;
+    return pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
 }
 
 /* --- Threads -------------------------------------------------------------------------------------------- */

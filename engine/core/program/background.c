@@ -29,15 +29,9 @@ struct drupe_build {
 static struct builds {
     pthread_mutex_t lock; /* guards the list and `over` of all; a leaf */
     pthread_cond_t ended; /* some build is over */
-    pthread_once_t once;
     drupe_build *all;
     _Atomic(uint32_t) running;
-} builds = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
-
-static void prepare(void)
-{
-    if (drupe_cond_init(&builds.ended) != DRUPE_OK) (void)pthread_cond_init(&builds.ended, NULL);
-}
+} builds = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
 uint32_t drupe_builds(void)
 {
@@ -142,7 +136,6 @@ drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, con
     pthread_t thread;
     *build = NULL;
     DRUPE_TRY(drupe_core_check());
-    pthread_once(&builds.once, prepare);
     drupe_build *self = build_new(context, device, source);
     if (!self) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to build a program.");
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
@@ -199,7 +192,6 @@ void drupe_builds_end(uint64_t timeout_ns)
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
     if (drupe_core_check() != DRUPE_OK) return;
-    pthread_once(&builds.once, prepare);
     pthread_mutex_lock(&builds.lock);
     for (drupe_build *one = builds.all; one; one = one->next) atomic_store(&one->stop, true);
     while (atomic_load(&builds.running) && in_time)

@@ -36,7 +36,6 @@ static uint64_t work(void *unused);
 /* `lock` guards all but the counters of builds. */
 static struct cache {
     pthread_mutex_t lock;
-    pthread_once_t once;
     pthread_cond_t changed; /* jobs, `working` */
     drupe_service writer;
     job *jobs, **jobs_end;
@@ -53,7 +52,7 @@ static struct cache {
         running; /* builds; what only looks into the cache is the background's and not counted */
 } cache = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
-    .once = PTHREAD_ONCE_INIT,
+    .changed = PTHREAD_COND_INITIALIZER,
     /* At its end it still writes what needs no compiler. */
     .writer = {.name = "drupe-cache", .lock = &cache.lock, .step = work, .finishes = true},
     .jobs_end = &cache.jobs,
@@ -326,11 +325,6 @@ static uint64_t work(void *unused)
     return 0;
 }
 
-static void start_once(void)
-{
-    if (drupe_cond_init(&cache.changed) != DRUPE_OK) pthread_cond_init(&cache.changed, NULL);
-}
-
 static job *job_new(drupe_program *program, drupe_language language, const drupe_text *where,
                     const drupe_text *key, const char *log)
 {
@@ -355,7 +349,6 @@ void drupe_cache_add(drupe_program *program, drupe_language language, const drup
     int fd = folder_get();
     if (fd < 0) return;
     close(fd);
-    pthread_once(&cache.once, start_once);
     job *one = job_new(program, language, where, key, log), *dropped = NULL;
     if (!one) return;
     pthread_mutex_lock(&cache.lock);
@@ -375,7 +368,6 @@ drupe_status drupe_cache_flush(uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     uint64_t deadline = drupe_deadline(timeout_ns);
-    pthread_once(&cache.once, start_once);
     pthread_mutex_lock(&cache.lock);
     cache.flushing++;
     drupe_service_wake(&cache.writer);

@@ -164,7 +164,6 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
 {
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
-    DRUPE_TRY(drupe_deferred_prepare());
     drupe_inflight *entry = aligned_alloc(64, sizeof *entry);
     drupe_event *fresh = drupe_object_new(NULL, NULL, sizeof *fresh, 0);
     if (!entry || !fresh) {

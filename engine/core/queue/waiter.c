@@ -21,7 +21,6 @@ static struct waiting {
     pthread_mutex_t lock;
     drupe_service service;
     pthread_cond_t changed;    /* for those who wait for deferred events */
-    bool prepared;             /* `changed` is */
     drupe_queue *queues;       /* with deferred work; each with an inner reference */
     _Atomic(unsigned) nqueues; /* of these */
     _Atomic(unsigned) nothers; /* what else the waiter has to look after */
@@ -32,6 +31,7 @@ static struct waiting {
     _Atomic(drupe_serve_others) serve_others;
 } waiter = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
+    .changed = PTHREAD_COND_INITIALIZER,
     .service = {.name = "drupe-waiter", .lock = &waiter.lock, .step = serve_round},
     .pause = POLL_SHORTEST_NS,
 };
@@ -82,11 +82,8 @@ bool drupe_deferred_await(drupe_event *event, uint64_t deadline)
     bool in_time = true;
     if (event->spins) watch_briefly(event, deadline);
     pthread_mutex_lock(&waiter.lock);
-    /* Without threads nothing is deferred, and the condition may not exist yet. */
-    while (waiter.prepared) {
-        if (!deferred_or_running(event) || !in_time) break;
+    while (deferred_or_running(event) && in_time)
         in_time = drupe_cond_wait_until(&waiter.changed, &waiter.lock, deadline);
-    }
     bool over = !deferred_or_running(event);
     pthread_mutex_unlock(&waiter.lock);
     return over;
@@ -184,31 +181,10 @@ static uint64_t serve_round(void *unused)
 
 /* --- Starting and stopping ------------------------------------------------------------------------------ */
 
-static drupe_status prepare_locked(void)
-{
-    if (!waiter.prepared) DRUPE_TRY(drupe_cond_init(&waiter.changed));
-    waiter.prepared = true;
-    return DRUPE_OK;
-}
-
-static drupe_status start_locked(void)
-{
-    DRUPE_TRY(prepare_locked());
-    return drupe_service_start(&waiter.service);
-}
-
-drupe_status drupe_deferred_prepare(void)
-{
-    pthread_mutex_lock(&waiter.lock);
-    drupe_status status = prepare_locked();
-    pthread_mutex_unlock(&waiter.lock);
-    return status;
-}
-
 drupe_status drupe_deferred_attend(int more)
 {
     pthread_mutex_lock(&waiter.lock);
-    drupe_status status = more > 0 ? start_locked() : DRUPE_OK;
+    drupe_status status = more > 0 ? drupe_service_start(&waiter.service) : DRUPE_OK;
     if (status == DRUPE_OK) atomic_fetch_add(&waiter.nothers, (unsigned)more);
     pthread_mutex_unlock(&waiter.lock);
     return status;
@@ -217,7 +193,7 @@ drupe_status drupe_deferred_attend(int more)
 drupe_status drupe_deferred_add(drupe_queue *queue)
 {
     pthread_mutex_lock(&waiter.lock);
-    drupe_status status = start_locked();
+    drupe_status status = drupe_service_start(&waiter.service);
     if (status == DRUPE_OK && !queue->on_deferred_list) {
         drupe_queue_inner_retain(queue);
         queue->on_deferred_list = true;

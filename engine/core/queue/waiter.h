@@ -67,8 +67,6 @@ drupe_status drupe_deferred_add(drupe_queue *queue) DRUPE_MUST_CHECK;
 void drupe_deferred_kick(void);
 /* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
 drupe_status drupe_deferred_attend(int more) DRUPE_MUST_CHECK;
-/* Events that core itself ends can be waited for. */
-drupe_status drupe_deferred_prepare(void) DRUPE_MUST_CHECK;
 /* One look at a deferred entry: launch it, start its host function, or fail it. True when it is no longer
  * deferred. The queue's lock is held. */
 bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry);

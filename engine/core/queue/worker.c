@@ -21,12 +21,13 @@ static struct pool {
     pthread_mutex_t lock;
     pthread_cond_t some; /* there are jobs, or an end */
     pthread_cond_t calm; /* all are idle, and somebody wants to know */
-    bool prepared, stopping, closing;
+    bool stopping, closing;
     struct worker workers[MOST];
     unsigned count, idle;
     size_t queued;
     drupe_job *first, *last;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} pool = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .some = PTHREAD_COND_INITIALIZER, .calm = PTHREAD_COND_INITIALIZER};
 
 static drupe_job *next_job(void)
 {
@@ -94,22 +95,10 @@ bool drupe_worker_fault(const drupe_fault *fault)
     return true;
 }
 
-static drupe_status start_locked(void)
-{
-    if (!pool.prepared) {
-        DRUPE_TRY(drupe_cond_init(&pool.some));
-        drupe_status status = drupe_cond_init(&pool.calm);
-        if (status != DRUPE_OK) pthread_cond_destroy(&pool.some);
-        DRUPE_TRY(status);
-    }
-    pool.prepared = true;
-    return pool.count ? DRUPE_OK : start_one();
-}
-
 drupe_status drupe_worker_start(void)
 {
     pthread_mutex_lock(&pool.lock);
-    drupe_status status = start_locked();
+    drupe_status status = pool.count ? DRUPE_OK : start_one();
     pthread_mutex_unlock(&pool.lock);
     return status;
 }
@@ -138,7 +127,7 @@ void drupe_worker_stop(void)
     /* Those that have just ended a job need a moment to get here. */
     pool.closing = true;
     uint64_t deadline = drupe_deadline(CALM_NS);
-    bool in_time = pool.prepared;
+    bool in_time = true;
     while (in_time && (pool.first || pool.idle < pool.count))
         in_time = drupe_cond_wait_until(&pool.calm, &pool.lock, deadline);
     pool.closing = false;

@@ -57,6 +57,28 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
     return check_range(queue->base.device, kernel, range);
 }
 
+/* --- References -----------------------------------------------------------------------------------------
+ *
+ * Who launches the same kernel with the same memory again and again would count up and down once each time.
+ * On an in-order queue an entry is dropped after those before it, so the references of the last one are
+ * passed on to the next that needs the same. */
+
+static void retain(fast *one)
+{
+    for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
+        if (one->refs[i].release == drupe_uses_drop)
+            drupe_uses_add(one->refs[i].object, one->s->queue);
+        else
+            drupe_kernel_retain(one->refs[i].object);
+    }
+    one->borrowed = false;
+}
+
+static void drop(const fast *one)
+{
+    if (!one->borrowed) drupe_keeps_drop(one->refs, one->nrefs);
+}
+
 /* --- Arguments ------------------------------------------------------------------------------------------ */
 
 /* Whether the submission may use it without waiting and without asking what it holds. */
@@ -66,17 +88,17 @@ static inline bool at_hand(const drupe_memory *memory, const drupe_submission *s
            !drupe_memory_elsewhere(memory, s->queue, s->ordered);
 }
 
-/* The memory of an argument, with a use of it unless it is `borrowed`, or NULL. */
-static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address,
-                                      bool borrowed)
+/* The memory of an argument, with a use of it unless it is borrowed, or NULL. */
+static inline drupe_memory *memory_of(fast *one, size_t index, uint64_t address)
 {
+    const drupe_submission *s = one->s;
     drupe_memory *memory = s->memories ? s->memories[index] : NULL;
     if (memory) {
         if (address - (uintptr_t)memory->base >= memory->size || !at_hand(memory, s)) return NULL;
-        if (!borrowed) drupe_uses_add(memory, s->queue);
+        if (!one->borrowed) drupe_uses_add(memory, s->queue);
         return memory;
     }
-    if (borrowed) return NULL;
+    retain(one); /* what is found is kept here */
     if (drupe_registry_find((void *)(uintptr_t)address, 0, "", &memory) != DRUPE_OK || !memory) return NULL;
     bool good = at_hand(memory, s);
     if (good) drupe_uses_add(memory, s->queue);
@@ -87,7 +109,7 @@ static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, u
 static inline bool add_pointer(fast *one, size_t index, uint64_t address)
 {
     if (!address) return true;
-    drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
+    drupe_memory *memory = memory_of(one, index, address);
     if (!memory) return false;
     drupe_touch touch = drupe_arg_touch(one->s, one->work.kernel, index);
     uint64_t own_bit = UINT64_C(1) << one->nrefs;
@@ -133,28 +155,6 @@ static bool gather(fast *one, const drupe_kernel *kernel, const drupe_arg *args,
     one->work.args = args;
     one->work.words = narrow ? one->words : NULL;
     return below(one->s->queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, values);
-}
-
-/* --- References -----------------------------------------------------------------------------------------
- *
- * Who launches the same kernel with the same memory again and again would count up and down once each time.
- * On an in-order queue an entry is dropped after those before it, so the references of the last one are
- * passed on to the next that needs the same. */
-
-static void retain(fast *one)
-{
-    for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
-        if (one->refs[i].release == drupe_uses_drop)
-            drupe_uses_add(one->refs[i].object, one->s->queue);
-        else
-            drupe_kernel_retain(one->refs[i].object);
-    }
-    one->borrowed = false;
-}
-
-static void drop(const fast *one)
-{
-    if (!one->borrowed) drupe_keeps_drop(one->refs, one->nrefs);
 }
 
 /* The last entry, if it has the same references; else those of `one` are retained. The queue's lock is held.
@@ -297,42 +297,26 @@ static drupe_status submit(fast *one, drupe_event **event)
 
 /* --- Entries -------------------------------------------------------------------------------------------- */
 
-static inline void begin(fast *one, const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
-                         size_t nargs)
-{
-    one->s = s;
-    one->work.kind = DRUPE_WORK_KERNEL;
-    one->work.kernel = kernel;
-    one->work.range = range;
-    one->work.args = NULL;
-    one->work.nargs = nargs;
-    one->work.words = NULL;
-    one->bytes = one->nrefs = 0;
-    one->written = one->replaced = one->read = 0;
-    one->marks_seen = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
-    one->borrowed = false;
-}
-
 bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                        const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
 {
     if (nargs != kernel->nargs || nargs > DRUPE_ARG_SUMMARY_MOST || !fits(s, kernel, range)) return false;
-    fast one;
-    begin(&one, s, kernel, range, nargs);
+    fast one; /* clearing all of it would take as long as the checks */
+    one.s = s;
+    one.work.kind = DRUPE_WORK_KERNEL;
+    one.work.kernel = kernel;
+    one.work.range = range;
+    one.work.nargs = nargs;
+    one.bytes = one.nrefs = 0;
+    one.written = one.replaced = one.read = 0;
+    one.marks_seen = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
+    one.borrowed = s->memories != NULL;
     if (!gather(&one, kernel, args, nargs)) {
         drop(&one);
         return false;
     }
     *status = submit(&one, event);
     return true;
-}
-
-static bool add_words(fast *one, const drupe_kernel *kernel, const uint64_t *words)
-{
-    for (uint32_t i = 0; i < kernel->nargs; i++) {
-        if (kernel->forms[i].kind == DRUPE_ARG_POINTER && !add_pointer(one, i, words[i])) return false;
-    }
-    return below(one->s->queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, kernel->nargs * sizeof *words);
 }
 
 drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
@@ -346,15 +330,6 @@ drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel,
     for (uint32_t i = 0; i < kernel->nargs; i++) {
         const drupe_form *form = &kernel->forms[i];
         args[i] = (drupe_arg){(drupe_arg_kind)form->kind, form->size, &words[i]};
-    }
-    if (s && s->queue && fits(s, kernel, range)) {
-        fast one;
-        begin(&one, s, kernel, range, kernel->nargs);
-        one.work.args = args;
-        one.work.words = words;
-        one.borrowed = s->memories != NULL;
-        if (add_words(&one, kernel, words)) return submit(&one, event);
-        drop(&one);
     }
     return drupe_submit_kernel(s, kernel, range, args, kernel->nargs, event);
 }
