@@ -23,24 +23,28 @@
 
 static const char frame_start[] = "  File \"";
 
-static int trace_fd = -1;
-static void (*trace_handlers[NSIG])(int signal); /* faulthandler's */
+static struct {
+    int fd;
+    void (*handlers[NSIG])(int signal); /* faulthandler's */
+} tracer = {.fd = -1};
 
 static void trace(int signal)
 {
-    if (trace_handlers[signal]) trace_handlers[signal](signal);
+    if (tracer.handlers[signal]) tracer.handlers[signal](signal);
 }
 
 /* --- Names of cells ----------------------------------------------------------------------------------------
  */
 
 /* The end of the name tells cells apart. Written with the GIL, read in a crash. */
-static struct cell {
-    char name[NAME_ROOM];
-    size_t size;
-    long number;
-} cells[CELLS_KNOWN];
-static unsigned cells_noted;
+static struct {
+    struct cell {
+        char name[NAME_ROOM];
+        size_t size;
+        long number;
+    } latest[CELLS_KNOWN];
+    unsigned noted; /* ever */
+} cells;
 
 PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
 {
@@ -50,12 +54,12 @@ PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
     (void)module;
     if (!PyArg_ParseTuple(arguments, "s#l:note_cell", &name, &size, &number)) return NULL;
     size_t tail = (size_t)size < NAME_ROOM ? (size_t)size : NAME_ROOM;
-    struct cell *cell = &cells[cells_noted % CELLS_KNOWN];
+    struct cell *cell = &cells.latest[cells.noted % CELLS_KNOWN];
     memcpy(cell->name, name + (size_t)size - tail, tail);
     cell->size = tail;
     cell->number = number;
     if (number > 0) jk_link_note_number((unsigned)number);
-    cells_noted++;
+    cells.noted++;
     Py_RETURN_NONE;
 }
 
@@ -63,8 +67,8 @@ PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
 static long cell_number(const char *name, size_t size)
 {
     size_t tail = size < NAME_ROOM ? size : NAME_ROOM;
-    for (unsigned i = 1; i <= CELLS_KNOWN && i <= cells_noted; i++) {
-        const struct cell *cell = &cells[(cells_noted - i) % CELLS_KNOWN];
+    for (unsigned i = 1; i <= CELLS_KNOWN && i <= cells.noted; i++) {
+        const struct cell *cell = &cells.latest[(cells.noted - i) % CELLS_KNOWN];
         if (cell->size == tail && memcmp(cell->name, name + size - tail, tail) == 0) return cell->number;
     }
     return 0;
@@ -201,7 +205,7 @@ static size_t traced(char *text, size_t size)
     static char raw[RAW_ROOM];
     static lines found;
     output to = {text, 0, size};
-    ssize_t got = trace_fd < 0 ? -1 : pread(trace_fd, raw, sizeof raw - 1, 0);
+    ssize_t got = tracer.fd < 0 ? -1 : pread(tracer.fd, raw, sizeof raw - 1, 0);
     if (got <= 0) return 0;
     lines_split(raw, (size_t)got, &found);
     if (found.count == 0) return 0;
@@ -231,38 +235,27 @@ static const jk_crash_hooks hooks = {
 /* --- Installation -----------------------------------------------------------------------------------------
  */
 
-static int faulthandler_call(PyObject *module, const char *name, PyObject *arguments)
-{
-    PyObject *function = PyObject_GetAttrString(module, name);
-    PyObject *none = PyTuple_New(0);
-    PyObject *result = function && none ? PyObject_Call(function, none, arguments) : NULL;
-    Py_XDECREF(none);
-    Py_XDECREF(function);
-    Py_XDECREF(result);
-    return result ? 0 : -1;
-}
-
-static PyObject *enable_arguments(void)
+static int faulthandler_enable(PyObject *module)
 {
 #if PY_VERSION_HEX >= 0x030E0000
-    return Py_BuildValue("{s:i,s:O,s:O}", "file", trace_fd, "all_threads", Py_False, "c_stack", Py_False);
+    /* file, all_threads, c_stack */
+    PyObject *done = PyObject_CallMethod(module, "enable", "iOO", tracer.fd, Py_False, Py_False);
 #else
-    return Py_BuildValue("{s:i,s:O}", "file", trace_fd, "all_threads", Py_False);
+    PyObject *done = PyObject_CallMethod(module, "enable", "iO", tracer.fd, Py_False);
 #endif
+    Py_XDECREF(done);
+    return done ? 0 : -1;
 }
 
 /* Enable faulthandler on our file and remember its handlers. */
 static int faulthandler_take(PyObject *module)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    PyObject *arguments = enable_arguments();
-    int failed = !arguments || faulthandler_call(module, "enable", arguments) < 0;
-    Py_XDECREF(arguments);
-    if (failed) return -1;
+    if (faulthandler_enable(module) < 0) return -1;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction now;
         if (sigaction(signals[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO)) {
-            trace_handlers[signals[i]] = now.sa_handler;
+            tracer.handlers[signals[i]] = now.sa_handler;
         }
     }
     return 0;
@@ -273,10 +266,12 @@ void jk_crash_install(jk_server *server)
     if (jk_server_report_crashes(server, &hooks) != 0) return;
     PyObject *module = PyImport_ImportModule("faulthandler");
     /* One that was enabled from outside has other handlers than ours behind it. */
-    int failed = !module || faulthandler_call(module, "disable", NULL) < 0;
+    PyObject *disabled = module ? PyObject_CallMethod(module, "disable", NULL) : NULL;
+    int failed = !disabled;
+    Py_XDECREF(disabled);
     jk_server_report_crashes(server, &hooks);
-    trace_fd = memfd_create("drupe-traceback", MFD_CLOEXEC);
-    if (!failed && trace_fd >= 0) failed = faulthandler_take(module) < 0;
+    tracer.fd = memfd_create("drupe-traceback", MFD_CLOEXEC);
+    if (!failed && tracer.fd >= 0) failed = faulthandler_take(module) < 0;
     Py_XDECREF(module);
     jk_server_report_crashes(server, &hooks);
     if (failed) PyErr_Clear(); /* a report without a traceback */

@@ -26,88 +26,86 @@ void jk_answer(jk_server *server, jk_channel channel, const jk_message *message,
     jk_buffer_clear(&header);
 }
 
-static void answer_text(jk_server *server, jk_channel channel, const jk_message *message, const char *text)
+/* One request, on the thread that owns the socket of its channel. */
+typedef struct asked {
+    jk_server *server;
+    jk_channel channel;
+    const jk_message *message;
+    jk_parent *parent;
+} asked;
+
+static void answer_text(const asked *call, const char *text)
 {
-    jk_answer(server, channel, message, (jk_slice){text, strlen(text)});
+    jk_answer(call->server, call->channel, call->message, (jk_slice){text, strlen(text)});
 }
 
 /* Clears `content`. */
-static void answer_buffer(jk_server *server, jk_channel channel, const jk_message *message,
-                          jk_buffer *content)
+static void answer_buffer(const asked *call, jk_buffer *content)
 {
-    if (!content->failed) jk_answer(server, channel, message, (jk_slice){content->data, content->size});
+    if (!content->failed)
+        jk_answer(call->server, call->channel, call->message, (jk_slice){content->data, content->size});
     jk_buffer_clear(content);
 }
 
-static void answer_kernel_info(jk_server *server, jk_channel channel, const jk_message *message,
-                               jk_parent *parent)
+static void answer_kernel_info(const asked *call)
 {
-    (void)parent;
-    const char *info = server->executor->kernel_info;
+    const char *info = call->server->executor->kernel_info;
     jk_buffer content = {0};
     jk_buffer_append_text(&content, "{\"status\":\"ok\",\"protocol_version\":\"" JK_PROTOCOL_VERSION "\"");
     info += strcspn(info, "{") + 1;
     info += strspn(info, " \t\r\n");
     if (*info != '}') jk_buffer_append(&content, ",", 1);
     jk_buffer_append_text(&content, info);
-    answer_buffer(server, channel, message, &content);
+    answer_buffer(call, &content);
 }
 
-static void answer_connect(jk_server *server, jk_channel channel, const jk_message *message,
-                           jk_parent *parent)
+static void answer_connect(const asked *call)
 {
-    (void)parent;
-    const int *ports = server->config->ports;
+    const int *ports = call->server->config->ports;
     char text[200];
     snprintf(text, sizeof text,
              "{\"status\":\"ok\",\"shell_port\":%d,\"iopub_port\":%d,\"stdin_port\":%d,\"control_port\":%d,"
              "\"hb_port\":%d}",
              ports[JK_SHELL], ports[JK_IOPUB], ports[JK_STDIN], ports[JK_CONTROL], ports[JK_HEARTBEAT]);
-    answer_text(server, channel, message, text);
+    answer_text(call, text);
 }
 
-static void answer_shutdown(jk_server *server, jk_channel channel, const jk_message *message,
-                            jk_parent *parent)
+static void answer_shutdown(const asked *call)
 {
-    const char *text = jk_message_flag(message, "restart") ? "{\"status\":\"ok\",\"restart\":true}"
-                                                           : "{\"status\":\"ok\",\"restart\":false}";
-    answer_text(server, channel, message, text);
-    jk_entry *copy = jk_entry_create(JK_ENTRY_PUBLISH, "shutdown_reply", parent);
+    const char *text = jk_message_flag(call->message, "restart") ? "{\"status\":\"ok\",\"restart\":true}"
+                                                                 : "{\"status\":\"ok\",\"restart\":false}";
+    answer_text(call, text);
+    jk_entry *copy = jk_entry_create(JK_ENTRY_PUBLISH, "shutdown_reply", call->parent);
     if (copy) jk_buffer_append_text(&copy->content, text);
-    jk_outbox_push(server, copy);
+    jk_outbox_push(call->server, copy);
 }
 
-static void answer_usage(jk_server *server, jk_channel channel, const jk_message *message, jk_parent *parent)
+static void answer_usage(const asked *call)
 {
-    (void)parent;
-    const jk_executor *executor = server->executor;
+    const jk_executor *executor = call->server->executor;
     char devices[8192];
     size_t size = executor->devices ? executor->devices(executor->self, devices, sizeof devices) : 0;
-    char *text = jk_usage_reply(server->usage, devices, size > sizeof devices ? 0 : size);
-    if (text) answer_text(server, channel, message, text);
+    char *text = jk_usage_reply(call->server->usage, devices, size > sizeof devices ? 0 : size);
+    if (text) answer_text(call, text);
     free(text);
 }
 
-static void answer_subshells(jk_server *server, jk_channel channel, const jk_message *message,
-                             jk_parent *parent)
+static void answer_subshells(const asked *call)
 {
-    (void)parent;
     jk_buffer content = {0};
-    jk_subshell_answer(server, message, &content);
-    answer_buffer(server, channel, message, &content);
+    jk_subshell_answer(call->server, call->message, &content);
+    answer_buffer(call, &content);
 }
 
-static void answer_interrupt(jk_server *server, jk_channel channel, const jk_message *message,
-                             jk_parent *parent)
+static void answer_interrupt(const asked *call)
 {
-    (void)parent;
-    jk_interrupt(server);
-    answer_text(server, channel, message, "{\"status\":\"ok\"}");
+    jk_interrupt(call->server);
+    answer_text(call, "{\"status\":\"ok\"}");
 }
 
 static const struct {
     const char *type;
-    void (*answer)(jk_server *server, jk_channel channel, const jk_message *message, jk_parent *parent);
+    void (*answer)(const asked *call);
 } answered[] = {
     {"kernel_info_request", answer_kernel_info},
     {"connect_request", answer_connect},
@@ -128,7 +126,7 @@ bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *mes
     jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
     if (!parent) return true;
     jk_status_busy(server, parent, false);
-    answered[i].answer(server, channel, message, parent);
+    answered[i].answer(&(asked){server, channel, message, parent});
     jk_status_idle(server, parent, NULL);
     if (answered[i].answer == answer_kernel_info && channel == JK_SHELL) jk_status_answered(server, parent);
     jk_parent_release(parent);

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -37,31 +35,14 @@
 /* --- Listening --------------------------------------------------------------------------------------------
  */
 
-/* The first address of the interface `name`, IPv4 before IPv6. */
-static bool interface_find(const char *name, struct sockaddr_storage *address, socklen_t *size)
-{
-    struct ifaddrs *all;
-    bool found = false;
-    if (getifaddrs(&all) != 0) return false;
-    for (int turn = 0; turn < 2 && !found; turn++) {
-        int family = turn == 0 ? AF_INET : AF_INET6;
-        *size = turn == 0 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-        for (struct ifaddrs *at = all; at && !found; at = at->ifa_next) {
-            found = at->ifa_addr && at->ifa_addr->sa_family == family && strcmp(at->ifa_name, name) == 0;
-            if (found) memcpy(address, at->ifa_addr, *size);
-        }
-    }
-    freeifaddrs(all);
-    if (!found) errno = ENODEV;
-    return found;
-}
-
 static bool address_find(const char *ip, struct sockaddr_storage *address, socklen_t *size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST}, *found;
     memset(address, 0, sizeof *address);
-    if (getaddrinfo(strcmp(ip, "*") == 0 ? "0.0.0.0" : ip, NULL, &hints, &found) != 0)
-        return interface_find(ip, address, size);
+    if (getaddrinfo(strcmp(ip, "*") == 0 ? "0.0.0.0" : ip, NULL, &hints, &found) != 0) {
+        errno = EADDRNOTAVAIL;
+        return false;
+    }
     memcpy(address, found->ai_addr, found->ai_addrlen);
     *size = found->ai_addrlen;
     freeaddrinfo(found);

@@ -70,8 +70,8 @@ struct jk_port {
  * may have. */
 #define JK_PEERS_MOST 512
 
-/* A socket that listens on TCP; `*port` of 0 is replaced by the one chosen. `ip`: a number, "*", or the name
- * of a network interface. Returns a descriptor, or -1 with errno. */
+/* A socket that listens on TCP; `*port` of 0 is replaced by the one chosen. `ip`: a number or "*".
+ * Returns a descriptor, or -1 with errno. */
 int jk_tcp_listen(const char *ip, int *port);
 
 /* Begin to accept: a struct of `kind->size` bytes, zeroed behind the port. Takes `listener`, which does not
