@@ -49,19 +49,11 @@ static void target_describe(drupe_target *t)
     for (t->group = 256; t->group > most && t->group > 1;) t->group /= 2;
 }
 
-/* The member of the context that `device` is or is a part of: sub-devices share its programs. */
-static drupe_device *member_of(const drupe_context *context, drupe_device *device)
-{
-    for (drupe_device *at = device; at; at = drupe_device_parent(at))
-        for (size_t i = 0; i < drupe_context_device_count(context); i++)
-            if (drupe_context_device(context, i) == at) return at;
-    return device;
-}
-
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
 {
     drupe_context *context = drupe_queue_context(queue);
-    drupe_device *device = member_of(context, drupe_queue_device(queue));
+    drupe_device *device =
+        drupe_context_home(context, drupe_queue_device(queue)); /* parts share its programs */
     const bool checked = drupe_check_active();
     pthread_mutex_lock(&lock);
     target_entry *entry = targets;

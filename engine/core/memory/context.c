@@ -127,6 +127,12 @@ long drupe_context_member(const drupe_context *context, const drupe_device *devi
     return -1;
 }
 
+drupe_device *drupe_context_home(const drupe_context *context, const drupe_device *device)
+{
+    const long member = drupe_context_member(context, device);
+    return member < 0 ? NULL : context->devices[member];
+}
+
 void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user)
 {
     pthread_mutex_lock(&all_lock);
