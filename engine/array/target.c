@@ -11,8 +11,10 @@ typedef struct target_entry {
     struct target_entry *next;
 } target_entry;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static target_entry *targets;
+static struct {
+    pthread_mutex_t lock;
+    target_entry *first;
+} targets = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void target_close(drupe_target *t)
 {
@@ -49,22 +51,14 @@ static void target_describe(drupe_target *t)
     for (t->group = 256; t->group > most && t->group > 1;) t->group /= 2;
 }
 
-/* The member of the context that `device` is or is a part of: sub-devices share its programs. */
-static drupe_device *member_of(const drupe_context *context, drupe_device *device)
-{
-    for (drupe_device *at = device; at; at = drupe_device_parent(at))
-        for (size_t i = 0; i < drupe_context_device_count(context); i++)
-            if (drupe_context_device(context, i) == at) return at;
-    return device;
-}
-
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
 {
     drupe_context *context = drupe_queue_context(queue);
-    drupe_device *device = member_of(context, drupe_queue_device(queue));
+    drupe_device *device =
+        drupe_context_home(context, drupe_queue_device(queue)); /* parts share its programs */
     const bool checked = drupe_check_active();
-    pthread_mutex_lock(&lock);
-    target_entry *entry = targets;
+    pthread_mutex_lock(&targets.lock);
+    target_entry *entry = targets.first;
     while (entry && (entry->target.device != device || entry->target.context != context ||
                      entry->target.checked != checked))
         entry = entry->next;
@@ -73,20 +67,20 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
         entry->target.device = drupe_device_retain(device);
         entry->target.checked = checked;
         target_describe(&entry->target);
-        entry->next = targets;
-        targets = entry;
+        entry->next = targets.first;
+        targets.first = entry;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&targets.lock);
     *target = entry ? &entry->target : NULL;
     return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the list of devices.");
 }
 
 void drupe_array_forget(void)
 {
-    pthread_mutex_lock(&lock);
-    target_entry *entry = targets;
-    targets = NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&targets.lock);
+    target_entry *entry = targets.first;
+    targets.first = NULL;
+    pthread_mutex_unlock(&targets.lock);
     while (entry) {
         target_entry *next = entry->next;
         target_close(&entry->target);
@@ -134,19 +128,19 @@ static drupe_status program_of(drupe_target *t, const kernel_key *key, drupe_pro
 {
     const kernel_key part = program_key(t, key);
     void *found, *built = NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&targets.lock);
     found = drupe_program_retain(drupe_map_get(&t->programs, &part, sizeof(part)));
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&targets.lock);
     *program = found;
     if (found) return DRUPE_OK;
     DRUPE_TRY(program_build(t, key, program));
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&targets.lock);
     drupe_status status = DRUPE_OK;
     if (!drupe_map_get(&t->programs, &part, sizeof(part))) {
         status = drupe_map_put(&t->programs, &part, sizeof(part), *program, &built);
         if (status == DRUPE_OK) drupe_program_retain(*program);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&targets.lock);
     if (status != DRUPE_OK) drupe_program_release(*program);
     return status;
 }
@@ -161,7 +155,7 @@ static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_ke
     drupe_status status = drupe_kernel_open(program, name, &made);
     drupe_program_release(program);
     if (status != DRUPE_OK) return status;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&targets.lock);
     *kernel = drupe_map_get(&t->kernels, key, sizeof(*key));
     if (!*kernel) {
         status = drupe_map_put(&t->kernels, key, sizeof(*key), made, NULL);
@@ -170,16 +164,16 @@ static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_ke
             made = NULL;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&targets.lock);
     drupe_kernel_release(made);
     return status;
 }
 
 drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&targets.lock);
     *kernel = drupe_map_get(&target->kernels, key, sizeof(*key));
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&targets.lock);
     return *kernel ? DRUPE_OK : kernel_make(target, key, kernel);
 }
 

@@ -72,7 +72,8 @@ static drupe_status contexts(struct walker *w)
     GO(drupe_device_context(w->device, &w->context));
     GO(drupe_context_open(&w->device, 1, &w->second));
     drupe_context *same = drupe_context_retain(w->second);
-    bool right = drupe_context_device_count(same) == 1 && drupe_context_device(same, 0) == w->device;
+    bool right = drupe_context_device_count(same) == 1 && drupe_context_device(same, 0) == w->device &&
+                 drupe_context_home(same, w->device) == w->device;
     drupe_context_release(same);
     REFUSED(drupe_context_open(&w->device, 0, &same), DRUPE_E_INVALID);
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;

@@ -11,8 +11,11 @@
 
 #define VERSION_NS UINT64_C(20000000000)
 
-static pthread_mutex_t version_lock = PTHREAD_MUTEX_INITIALIZER;
-static char *version_file, *version_text; /* of which file, what it printed; never freed */
+/* What the compiler's file printed as its version; never freed. */
+static struct {
+    pthread_mutex_t lock;
+    char *file, *text;
+} version = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 char *drupe_host_compiler_find(void)
 {
@@ -47,7 +50,7 @@ static drupe_status describe_file(const char *path, drupe_text *text)
 
 static drupe_status ask_version(const char *path, const char *file)
 {
-    if (version_file && strcmp(version_file, file) == 0) return DRUPE_OK;
+    if (version.file && strcmp(version.file, file) == 0) return DRUPE_OK;
     const char *const argv[] = {path, "--version", NULL};
     drupe_text output = {0};
     drupe_status status = drupe_process_run(argv, (drupe_span){"", 0}, VERSION_NS, &output);
@@ -57,10 +60,10 @@ static drupe_status ask_version(const char *path, const char *file)
         if (!name) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the compiler's version.");
     }
     if (status == DRUPE_OK) {
-        free(version_file);
-        free(version_text);
-        version_file = name;
-        version_text = drupe_text_take(&output);
+        free(version.file);
+        free(version.text);
+        version.file = name;
+        version.text = drupe_text_take(&output);
     }
     drupe_text_clear(&output);
     return status;
@@ -69,10 +72,10 @@ static drupe_status ask_version(const char *path, const char *file)
 static drupe_status describe(const char *path, drupe_text *text)
 {
     DRUPE_TRY(describe_file(path, text));
-    pthread_mutex_lock(&version_lock);
+    pthread_mutex_lock(&version.lock);
     drupe_status status = ask_version(path, drupe_text_get(text));
-    if (status == DRUPE_OK) drupe_text_printf(text, "%s\n", version_text ? version_text : "");
-    pthread_mutex_unlock(&version_lock);
+    if (status == DRUPE_OK) drupe_text_printf(text, "%s\n", version.text ? version.text : "");
+    pthread_mutex_unlock(&version.lock);
     return status == DRUPE_OK ? drupe_text_check(text) : status;
 }
 

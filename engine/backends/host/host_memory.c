@@ -39,9 +39,13 @@ struct shared {
     int file;
     struct shared *next;
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shared *all;
-static _Atomic(size_t) count;
+
+/* The blocks that are files. */
+static struct {
+    pthread_mutex_t lock;
+    struct shared *all;
+    _Atomic(size_t) count;
+} files = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t whole_pages(size_t size)
 {
@@ -92,14 +96,14 @@ drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, 
 /* Put private memory where the file was; when that fails the block stays a file, and stays allocated. */
 static bool make_private(void *pointer)
 {
-    pthread_mutex_lock(&lock);
-    struct shared **link = &all;
+    pthread_mutex_lock(&files.lock);
+    struct shared **link = &files.all;
     while (*link && (*link)->pointer != pointer) link = &(*link)->next;
     struct shared *found = *link;
     if (found) *link = found->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&files.lock);
     if (!found) return true;
-    atomic_fetch_sub(&count, 1);
+    atomic_fetch_sub(&files.count, 1);
     void *own =
         mmap(pointer, found->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     close(found->file);
@@ -110,7 +114,7 @@ static bool make_private(void *pointer)
 void drupe_host_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer)
 {
     (void)context, (void)device, (void)kind;
-    if (atomic_load_explicit(&count, memory_order_acquire) && !make_private(pointer)) return;
+    if (atomic_load_explicit(&files.count, memory_order_acquire) && !make_private(pointer)) return;
     if (pointer && !drupe_guarded_free(&guarded, pointer)) free(pointer);
 }
 
@@ -141,12 +145,12 @@ static drupe_status map_over(int file, void *pointer, size_t size)
 /* Needs the lock. */
 static drupe_status share(void *pointer, size_t size, struct shared **result)
 {
-    for (*result = all; *result; *result = (*result)->next) {
+    for (*result = files.all; *result; *result = (*result)->next) {
         if ((*result)->pointer == pointer) return DRUPE_OK;
     }
     struct shared *fresh = calloc(1, sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to remember a shared block.");
-    *fresh = (struct shared){.pointer = pointer, .size = whole_pages(size), .next = all};
+    *fresh = (struct shared){.pointer = pointer, .size = whole_pages(size), .next = files.all};
     fresh->file = memfd_create("drupe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     drupe_status status =
         fresh->file < 0 ? no_file("memfd_create") : map_over(fresh->file, pointer, fresh->size);
@@ -155,8 +159,8 @@ static drupe_status share(void *pointer, size_t size, struct shared **result)
         free(fresh);
         return status;
     }
-    all = *result = fresh;
-    atomic_fetch_add(&count, 1);
+    files.all = *result = fresh;
+    atomic_fetch_add(&files.count, 1);
     return DRUPE_OK;
 }
 
@@ -170,9 +174,9 @@ drupe_status drupe_host_mem_export(drupe_context *context, drupe_device *device,
     }
     struct shared *shared = NULL;
     struct stat about;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&files.lock);
     drupe_status status = share(pointer, size, &shared);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&files.lock);
     if (status != DRUPE_OK) return status;
     if (fstat(shared->file, &about) != 0) return no_file("stat");
     struct name name = {.version = 1,

@@ -4,17 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-drupe_device *drupe_cl_context_member(drupe_context *context, drupe_device *device)
-{
-    size_t count = drupe_context_device_count(context);
-    for (drupe_device *at = device; at; at = drupe_device_parent(at)) {
-        for (size_t i = 0; i < count; i++) {
-            if (drupe_context_device(context, i) == at) return at;
-        }
-    }
-    return device;
-}
-
 static const drupe_cl_device *device_of(const drupe_context *context, size_t index)
 {
     return drupe_native(drupe_context_device(context, index));

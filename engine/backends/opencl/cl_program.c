@@ -101,7 +101,7 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
 {
     drupe_cl_program *native = drupe_native(program);
     drupe_context *context = drupe_program_context(program);
-    native->device = drupe_native(drupe_cl_context_member(context, drupe_program_device(program)));
+    native->device = drupe_native(drupe_context_home(context, drupe_program_device(program)));
     native->api = &native->device->library->api;
     DRUPE_TRY(create_native(native, drupe_native(context), source));
     char *options = all_options(source->options);

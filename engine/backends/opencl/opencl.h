@@ -58,8 +58,6 @@ drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, void *va
 
 drupe_status drupe_cl_context_open(drupe_context *context);
 void drupe_cl_context_close(drupe_context *context);
-/* The member of the context that `device` is, or lies in; `device` itself where there is none. Borrowed. */
-drupe_device *drupe_cl_context_member(drupe_context *context, drupe_device *device);
 drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                 size_t size, size_t align, void **pointer);
 void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);

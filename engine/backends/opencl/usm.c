@@ -156,7 +156,7 @@ drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, dr
                                 size_t size, size_t align, void **pointer)
 {
     drupe_cl_context *native = drupe_native(context);
-    const drupe_cl_device *member = drupe_native(drupe_cl_context_member(context, device));
+    const drupe_cl_device *member = drupe_native(drupe_context_home(context, device));
     *pointer = NULL;
     DRUPE_TRY(check_kind(native, member, kind));
     cl_int code = CL_SUCCESS;

@@ -124,6 +124,12 @@ long drupe_context_member(const drupe_context *context, const drupe_device *devi
     return -1;
 }
 
+drupe_device *drupe_context_home(const drupe_context *context, const drupe_device *device)
+{
+    const long member = drupe_context_member(context, device);
+    return member < 0 ? NULL : context->devices[member];
+}
+
 size_t drupe_pool_trim(drupe_device *device)
 {
     size_t freed = 0;

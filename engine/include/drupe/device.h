@@ -151,6 +151,8 @@ DRUPE_API drupe_context *drupe_context_retain(drupe_context *context); /* NULL-s
 DRUPE_API void drupe_context_release(drupe_context *context);          /* NULL-safe */
 DRUPE_API size_t drupe_context_device_count(const drupe_context *context);
 DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_t index); /* borrowed */
+/* The one of its devices that `device` is, or is a part of; NULL: there is none. Borrowed. */
+DRUPE_API drupe_device *drupe_context_home(const drupe_context *context, const drupe_device *device);
 
 /* --- The library --------------------------------------------------------------------------------------- */
 

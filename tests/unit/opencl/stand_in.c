@@ -24,6 +24,16 @@ drupe_device *drupe_device_parent(const drupe_device *device)
     return device->parent;
 }
 
+drupe_device *drupe_context_home(const drupe_context *context, const drupe_device *device)
+{
+    for (; device; device = device->parent) {
+        for (size_t i = 0; i < context->count; i++) {
+            if (context->devices[i] == device) return context->devices[i];
+        }
+    }
+    return NULL;
+}
+
 drupe_device *drupe_queue_device(const drupe_queue *queue)
 {
     return queue->device;
