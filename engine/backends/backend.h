@@ -94,7 +94,8 @@ struct drupe_backend {
     drupe_status (*device_open)(void *state, uint32_t index, drupe_device *device);
     void (*device_close)(drupe_device *device);
     drupe_device_type (*device_type)(drupe_device *device);
-    /* Any key of device_info.def; strings NUL-ended; DRUPE_E_UNSUPPORTED when it means nothing here. */
+    /* Any key of device_info.def; strings NUL-ended; DRUPE_E_UNSUPPORTED when it means nothing here. Strings
+     * and lists are asked for their size first, with `value` NULL. */
     drupe_status (*device_info)(drupe_device *device, drupe_info key, void *value, size_t size,
                                 size_t *needed);
     /* (opt) `subs` are allocated by core with the parent set, `count` of them; fill their native state. */

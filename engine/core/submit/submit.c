@@ -345,11 +345,7 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
     bool made = has_nothing(queue) && drupe_event_next(queue, event) == DRUPE_OK;
     if (made) {
         uint64_t number = drupe_inflight_next();
-        const drupe_trace_work work = {.kind = DRUPE_WORK_BARRIER};
-        const drupe_subject what = {
-            .number = number, .label = drupe_label_barrier, .site = site, .cell_number = cell_number};
-        drupe_trace_begin(&queue->traced, &what, &work);
-        drupe_trace_end(number, DRUPE_TRACE_COMPLETE);
+        drupe_trace_barrier(&queue->traced, number, site, cell_number);
         (*event)->number = queue->proof.proven = number;
         atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);
     }

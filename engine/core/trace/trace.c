@@ -159,11 +159,16 @@ static inline bool slot_claim(_Atomic(uint64_t) *slot, uint64_t number)
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
+static inline uint64_t end_word(uint64_t status, uint64_t ticks)
+{
+    return status << STATUS_SHIFT | (ticks & BELOW);
+}
+
 void drupe_trace_skip(uint64_t number)
 {
     _Atomic(uint64_t) *slot = slot_of(number);
     if (!slot_claim(slot, number)) return;
-    put(slot, END, (uint64_t)DRUPE_TRACE_COMPLETE << STATUS_SHIFT);
+    put(slot, END, end_word(DRUPE_TRACE_COMPLETE, 0));
     put(slot, WHERE, KIND_NONE);
     put(slot, SEQUENCE, number << 1);
 }
@@ -196,9 +201,26 @@ void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what
     drupe_trace_made(number);
 }
 
+void drupe_trace_barrier(const drupe_trace_queue *queue, uint64_t number, uint32_t site, uint32_t cell)
+{
+    const drupe_trace_work barrier = {.kind = DRUPE_WORK_BARRIER};
+    _Atomic(uint64_t) *slot = slot_of(number);
+    drupe_prefetch_write((void *)slot_of(number + AHEAD));
+    if (!slot_claim(slot, number)) return;
+    uint64_t ticks = drupe_ticks();
+    put(slot, END, end_word(DRUPE_TRACE_COMPLETE, ticks));
+    put(slot, SUBMITTED, ticks);
+    put(slot, ORIGIN, (uint64_t)cell << 32 | site);
+    put(slot, WHERE, where_of(queue, barrier_name, &barrier));
+    put(slot, BYTES, 0);
+    put(slot, ITEMS, 0);
+    put(slot, SEQUENCE, number << 1);
+    drupe_trace_made(number);
+}
+
 static void put_end(uint64_t number, uint64_t status, uint64_t ticks)
 {
-    uint64_t pending = number & BELOW, over = status << STATUS_SHIFT | (ticks & BELOW);
+    uint64_t pending = number & BELOW, over = end_word(status, ticks);
     atomic_compare_exchange_strong_explicit(&slot_of(number)[END], &pending, over, memory_order_release,
                                             memory_order_relaxed);
 }

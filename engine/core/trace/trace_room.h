@@ -49,6 +49,8 @@ typedef struct drupe_trace_work {
 /* The submission is about to be launched or deferred. */
 void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
                        const drupe_trace_work *work);
+/* The whole record of a barrier that was over when it was made; as begin() and end() would, in less time. */
+void drupe_trace_barrier(const drupe_trace_queue *queue, uint64_t number, uint32_t site, uint32_t cell);
 /* A number that gets no record, so that readers need not wait for one. */
 void drupe_trace_skip(uint64_t number);
 /* It was found to be over. The first call counts. Any thread. */
