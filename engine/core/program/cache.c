@@ -33,7 +33,8 @@ typedef struct job {
 
 static uint64_t work(void *unused);
 
-/* `lock` guards all but the counters of builds. */
+/* `lock` guards all but the counters of builds. More than 20 members, with those of the service and of what
+ * callers are told: all of it begins and ends with the folder. */
 static struct cache {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* jobs, `working` */

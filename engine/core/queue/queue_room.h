@@ -4,7 +4,7 @@
  * launch.c, unordered_submit.c (from a submission info to the backend) -> inflight.c, unordered.c, event.c,
  * event_memory.c, event_wait.c (what is in flight, and how it ended) -> deferred.c, waiter.c (work that must
  * wait), worker.c, watch.c (who is told of its end) -> trouble.c, suspects.c, mark.c, cancel.c, lost.c,
- * fault_deliver.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
+ * fault_deliver.c, fault_text.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
  * queue_list.c.
  *
  * Headers: this one, launch.h, waiter.h.

@@ -29,7 +29,7 @@ bool drupe_worker_fault(const drupe_fault *fault);
 /* End the threads, unless jobs are left. */
 void drupe_worker_stop(void);
 
-/* --- lost.c, fault_deliver.c -------------------------------------------------------------- */
+/* --- lost.c, fault_deliver.c, fault_text.c -------------------------------------------------------------- */
 
 /* The labels of what the device may have been at, appended: of the submissions that are not over, the one
  * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
@@ -38,6 +38,8 @@ void drupe_loss_suspects(const drupe_device *device, const char *function, drupe
 /* drupe_core_device_lost(), for a fault in that function: each queue's failure is that of its kernel, if any.
  */
 void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent);
+/* "SIGSEGV" and such. */
+const char *drupe_fault_signal(int signal);
 /* Tell those whose thread it was, on the thread that serves faults; registered with fault/. */
 void drupe_fault_deliver(const drupe_fault *fault);
 

@@ -45,6 +45,7 @@ struct thread {
     drupe_staged_copy *copy; /* retained */
 };
 
+/* More than 20 members: a copy is one object that the thread which runs it and its helpers share. */
 struct drupe_staged_copy {
     drupe_pieces calls;
     _Atomic(uint32_t) references;
