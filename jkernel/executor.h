@@ -161,12 +161,9 @@ void jk_server_set_execution_count(jk_server *server, long count);
 /* --- Names of cells: any thread --------------------------------------------------------------------------
  */
 
-/* The folder, with a slash, in which a debugger expects the files of cells. Nobody has made it yet. Valid
- * until jk_server_close(). */
-const char *jk_server_cell_prefix(const jk_server *server);
-
 #define JK_CELL_NAME_SIZE 256
-/* The file name by which debuggers know a cell with this text (UTF-8). The file need not exist. */
+/* The file name by which debuggers know a cell with this text (UTF-8). The file need not exist, nor its
+ * folder, which is the same for all cells. */
 void jk_server_cell_name(const jk_server *server, jk_bytes code, char name[JK_CELL_NAME_SIZE]);
 
 /* --- Output: any thread --------------------------------------------------------------------------------- */

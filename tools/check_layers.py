@@ -11,7 +11,7 @@ import sys
 import draw_rooms
 
 STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|elf|errno|fcntl|float|inttypes|limits|link|locale|malloc|math|"
-                      r"poll|pthread|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|"
+                      r"poll|pthread|sched|search|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|"
                       r"stdint|stdio|stdio_ext|stdlib|stdnoreturn|string|strings|time|ucontext|unistd|sys/[a-z]+|"
                       r"regex|search|linux/[a-z]+|netinet/[a-z]+|arpa/[a-z]+|net/if|netdb|ifaddrs)\.h$")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

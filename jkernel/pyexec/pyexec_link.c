@@ -200,11 +200,6 @@ static void keep_notes(const char *text, size_t size)
     jk_kernel_leave();
 }
 
-static void log_line(const char *line)
-{
-    jk_server_note(line);
-}
-
 static drupe_link link_table = {
     .size = sizeof(drupe_link),
     .version = DRUPE_LINK_VERSION,
@@ -219,7 +214,7 @@ static drupe_link link_table = {
     .cell_share = cell_share,
     .file_cell = jk_crash_cell_of_file,
     .cell_running = cell_running,
-    .log = log_line,
+    .log = jk_server_note,
     .text_cell = text_cell,
     .set_cell_watch = set_cell_watch,
     .set_answer = set_answer,

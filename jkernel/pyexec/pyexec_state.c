@@ -93,16 +93,6 @@ static PyObject *py_cell_name(PyObject *module, PyObject *code)
     return PyUnicode_DecodeFSDefault(name);
 }
 
-static PyObject *py_cell_prefix(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    jk_server *server = jk_kernel_enter();
-    PyObject *prefix = PyUnicode_DecodeFSDefault(server ? jk_server_cell_prefix(server) : "");
-    if (server) jk_kernel_leave();
-    return prefix;
-}
-
 static PyMethodDef functions[] = {
     {"run_cell_check", jk_link_run_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
@@ -129,7 +119,6 @@ static PyMethodDef functions[] = {
     {"workers_close", jk_workers_close, METH_O,
      "workers_close(timeout_ms)\n--\n\nStop those threads; whether all have ended."},
     {"cell_name", py_cell_name, METH_O, "The file name by which debuggers know a cell with this text."},
-    {"cell_prefix", py_cell_prefix, METH_NOARGS, "What the file names of cells begin with."},
     {NULL, NULL, 0, NULL},
 };
 

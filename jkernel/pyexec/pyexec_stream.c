@@ -47,21 +47,6 @@ static PyObject *stream_write(PyObject *object, PyObject *text)
     return PyLong_FromSsize_t(PyUnicode_GET_LENGTH(text));
 }
 
-static PyObject *stream_write_bytes(PyObject *object, PyObject *data)
-{
-    Py_buffer view;
-    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
-    Py_ssize_t size = view.len;
-    PyObject *text = PyUnicode_DecodeUTF8(view.buf, size, "replace");
-    PyBuffer_Release(&view);
-    if (!text) return NULL;
-    PyObject *written = stream_write(object, text);
-    Py_DECREF(text);
-    if (!written) return NULL;
-    Py_DECREF(written);
-    return PyLong_FromSsize_t(size);
-}
-
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     int fd = 0;
@@ -88,7 +73,6 @@ static void stream_dealloc(PyObject *object)
 
 static PyMethodDef stream_methods[] = {
     {"write", stream_write, METH_O, "write(text, /)\n--\n\nSend text to the cell that the caller works for."},
-    {"write_bytes", stream_write_bytes, METH_O, "write_bytes(data, /)\n--\n\nThe same for UTF-8 bytes."},
     {NULL, NULL, 0, NULL},
 };
 

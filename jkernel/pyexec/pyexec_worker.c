@@ -10,7 +10,7 @@
 #include "jkernel/pyexec/pyexec.h"
 
 typedef struct worker {
-    const char *module;    /* module.serve(subshell) runs in the thread */
+    const char *module;    /* drupe.kernel.MODULE.serve(subshell) runs in the thread */
     jk_subshell *subshell; /* owned */
 } worker;
 
@@ -33,53 +33,30 @@ static bool wait_open(void)
     return may;
 }
 
-static PyObject *call(const worker *self)
+/* None, or why it could not be served. */
+static PyObject *serve(const worker *self)
 {
     PyObject *result = NULL;
     PyObject *core = PyImport_ImportModule("drupe._jkernel");
-    PyObject *module = core ? PyImport_ImportModule(self->module) : NULL;
-    PyObject *subshell = module ? jk_subshell_object_new(PyModule_GetState(core), self->subshell) : NULL;
-    if (subshell) result = PyObject_CallMethod(module, "serve", "O", subshell);
+    PyObject *workers_module = core ? PyImport_ImportModule("drupe.kernel.workers") : NULL;
+    PyObject *subshell =
+        workers_module ? jk_subshell_object_new(PyModule_GetState(core), self->subshell) : NULL;
+    if (subshell) result = PyObject_CallMethod(workers_module, "serve", "sO", self->module, subshell);
     Py_XDECREF(subshell);
-    Py_XDECREF(module);
+    Py_XDECREF(workers_module);
     Py_XDECREF(core);
     return result;
-}
-
-/* The exception that is set, as a new reference. */
-static PyObject *error_take(void)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    return PyErr_GetRaisedException();
-#else
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
-    return value;
-#endif
-}
-
-/* The same as one line. */
-static void describe_error(char *text, size_t size)
-{
-    PyObject *error = error_take();
-    PyObject *message = error ? PyObject_Str(error) : NULL;
-    const char *said = message ? PyUnicode_AsUTF8(message) : NULL;
-    snprintf(text, size, "%s: %s", error ? Py_TYPE(error)->tp_name : "error", said ? said : "?");
-    PyErr_Clear();
-    Py_XDECREF(message);
-    Py_XDECREF(error);
 }
 
 static bool run_python(const worker *self, char *problem, size_t size)
 {
     PyGILState_STATE attached = PyGILState_Ensure();
-    PyObject *result = call(self);
-    if (!result) describe_error(problem, size);
-    bool good = result != NULL;
-    Py_XDECREF(result);
+    PyObject *why = serve(self);
+    bool good = why == Py_None;
+    const char *text = why && !good ? PyUnicode_AsUTF8(why) : NULL;
+    if (!good) snprintf(problem, size, "%s", text ? text : "Python cannot be called");
+    PyErr_Clear();
+    Py_XDECREF(why);
     PyGILState_Release(attached);
     return good;
 }
@@ -89,7 +66,7 @@ static void *worker_run(void *argument)
     worker *self = argument;
     char problem[512] = "the kernel is shutting down", text[700];
     bool good = wait_open() && run_python(self, problem, sizeof problem);
-    snprintf(text, sizeof text, "%s has ended: %s", self->module, problem);
+    snprintf(text, sizeof text, "drupe.kernel.%s has ended: %s", self->module, problem);
     if (!good) jk_server_note(text);
     jk_subshell_end(self->subshell, text); /* what failed was answered with errors; what is queued is now */
     jk_subshell_release(self->subshell);
@@ -124,13 +101,13 @@ static int worker_start(const char *module, jk_subshell *subshell)
 int jk_executor_subshell_open(void *self, jk_subshell *subshell)
 {
     (void)self;
-    return worker_start("drupe.kernel.subshells", subshell);
+    return worker_start("subshells", subshell);
 }
 
 int jk_executor_debugger_open(void *self, jk_subshell *subshell)
 {
     (void)self;
-    return worker_start("drupe.kernel.debugger", subshell);
+    return worker_start("debugger", subshell);
 }
 
 PyObject *jk_workers_open(PyObject *module, PyObject *unused)

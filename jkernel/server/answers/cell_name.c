@@ -40,11 +40,6 @@ void jk_cell_names_open(jk_server *server)
              server->session->id);
 }
 
-const char *jk_server_cell_prefix(const jk_server *server)
-{
-    return server->answers->cell_prefix;
-}
-
 void jk_server_cell_name(const jk_server *server, jk_bytes code, char name[JK_CELL_NAME_SIZE])
 {
     snprintf(name, JK_CELL_NAME_SIZE, "%s%lu%s", server->answers->cell_prefix,

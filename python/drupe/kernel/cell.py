@@ -94,3 +94,8 @@ def file_name(code):
     """The file name under which a cell with this text is compiled: the one by which debuggers know it, unless the
     environment names another for all cells."""
     return os.environ.get("IPYKERNEL_CELL_NAME") or _jkernel.cell_name(code)
+
+
+def folder():
+    """Where the files of cells would be, with a slash."""
+    return _jkernel.cell_name("").rpartition("/")[0] + "/"

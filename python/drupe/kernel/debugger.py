@@ -17,7 +17,7 @@ from IPython.core.inputtransformer2 import leading_empty_lines
 from drupe import _jkernel
 
 from . import debug_adapter, debug_variables, jsontext
-from .cell import SEED, file_name
+from .cell import SEED, file_name, folder
 from .debug_adapter import AdapterError
 
 _SUFFIX = ".py"
@@ -90,7 +90,7 @@ class Debugger:
     def __init__(self, shell):
         self._shell = shell
         self._server = shell.server
-        self._folder = _jkernel.cell_prefix()
+        self._folder = folder()
         self._folder_made = False
         self._adapter = None
         self._parent = None  # of the last debug_request: events belong to it

@@ -105,7 +105,7 @@ def _compiler(kernel):
 
     from . import cell, shell
 
-    return {"get_file_name": cell.file_name, "get_tmp_directory": lambda: _jkernel.cell_prefix().rstrip("/"),
+    return {"get_file_name": cell.file_name, "get_tmp_directory": lambda: cell.folder().rstrip("/"),
             "get_tmp_hash_seed": lambda: cell.SEED, "XCachingCompiler": shell.CellCompiler}
 
 

@@ -34,14 +34,14 @@ class BinaryStream(io.BufferedIOBase):
         cut = len(whole) - _unfinished(whole)
         self._rest = whole[cut:]
         if cut:
-            self._text._core.write_bytes(whole[:cut])
+            self._text._core.write(whole[:cut].decode("utf-8", "replace"))
         return size
 
     def finish(self):
         """Let go of half a character: its rest does not come any more."""
         if self._rest:
             rest, self._rest = self._rest, b""
-            self._text._core.write_bytes(rest)
+            self._text._core.write(rest.decode("utf-8", "replace"))
 
     def flush(self):
         self.finish()

@@ -66,7 +66,7 @@ static void test_info_while_the_language_is_stuck(void **state)
     expect_info(&reply);
     const char *prefix =
         json_string_value(json_object_get(json_object_get(reply.content, "body"), "tmpFilePrefix"));
-    assert_string_equal(prefix, jk_server_cell_prefix(the_kernel.fake.server));
+    assert_string_equal(prefix, the_kernel.fake.server->answers->cell_prefix);
     received_clear(&reply);
     fake_executor_release(&the_kernel.fake);
     client_expect(&the_client, JK_SHELL, "execute_reply", cell, &reply);
@@ -184,8 +184,8 @@ static void test_names_of_cells(void **state)
         jk_server_cell_name(the_kernel.fake.server, (jk_bytes){cells[i].text, size}, name);
         snprintf(ending, sizeof ending, "/%lu.py", (unsigned long)cells[i].hash);
         assert_string_equal(strrchr(name, '/'), ending);
-        assert_memory_equal(name, jk_server_cell_prefix(the_kernel.fake.server),
-                            strlen(jk_server_cell_prefix(the_kernel.fake.server)));
+        assert_memory_equal(name, the_kernel.fake.server->answers->cell_prefix,
+                            strlen(the_kernel.fake.server->answers->cell_prefix));
     }
 }
 
