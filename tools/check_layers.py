@@ -11,9 +11,9 @@ import sys
 import draw_rooms
 
 STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|elf|errno|fcntl|float|inttypes|limits|link|locale|malloc|math|"
-                      r"poll|pthread|sched|search|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|"
-                      r"stdint|stdio|stdio_ext|stdlib|stdnoreturn|string|strings|time|ucontext|unistd|sys/[a-z]+|"
-                      r"regex|linux/[a-z]+|netinet/[a-z]+|arpa/[a-z]+|net/if|netdb|ifaddrs)\.h$")
+                      r"poll|pthread|regex|sched|search|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|"
+                      r"stdbool|stddef|stdint|stdio|stdio_ext|stdlib|stdnoreturn|string|strings|time|ucontext|"
+                      r"unistd|sys/[a-z]+|linux/[a-z]+|netinet/[a-z]+|arpa/[a-z]+|net/if|netdb|ifaddrs)\.h$")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LONGEST = 600
 LONGEST_HEADER = 250

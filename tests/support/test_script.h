@@ -1,8 +1,10 @@
-/* Two backends without hardware, "host" and "opencl", for tests of core's rooms: linked instead of engine/backends.
+/* Two backends without hardware, "host" and "opencl", for tests of core's rooms: linked instead of
+ * engine/backends.
  *
- * A test says before the first use which devices there are. Work is over when the test says so: every submission
- * with an event stays SUBMITTED until test_script_finish(). Memory is the process's own; copies and fills are not
- * done. Threads: those of core may call the backends, the functions below are the test's. */
+ * A test says before the first use which devices there are. Work is over when the test says so: every
+ * submission with an event stays SUBMITTED until test_script_finish(). Memory is the process's own; copies
+ * and fills are not done. Threads: those of core may call the backends, the functions below are the test's.
+ */
 #ifndef TEST_SCRIPT_H
 #define TEST_SCRIPT_H
 
@@ -12,11 +14,11 @@
 
 struct test_device {
     drupe_device_type type;
-    uint64_t units;             /* compute units; 0 or 1: it cannot be divided */
-    uint64_t memory;            /* bytes */
-    uint64_t kinds;             /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
-    size_t numa;                /* parts along NUMA domains; 0: it has none */
-    drupe_status open;          /* what opening it gives */
+    uint64_t units;    /* compute units; 0 or 1: it cannot be divided */
+    uint64_t memory;   /* bytes */
+    uint64_t kinds;    /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
+    size_t numa;       /* parts along NUMA domains; 0: it has none */
+    drupe_status open; /* what opening it gives */
 };
 
 struct test_script {
@@ -25,8 +27,8 @@ struct test_script {
         struct test_device devices[TEST_SCRIPT_DEVICES];
         drupe_status load; /* what opening the vendor's library gives */
         int loads;
-    } backends[2]; /* host, opencl */
-    drupe_status fault;    /* what device_fault() answers */
+    } backends[2];           /* host, opencl */
+    drupe_status fault;      /* what device_fault() answers */
     _Atomic(int) unfinished; /* events that are not over */
 };
 extern struct test_script test_script;

@@ -1,4 +1,5 @@
-/* What the environment says of devices: DRUPE_DEVICES, ONEAPI_DEVICE_SELECTOR, amounts of memory, settings. */
+/* What the environment says of devices: DRUPE_DEVICES, ONEAPI_DEVICE_SELECTOR, amounts of memory, settings.
+ */
 #include "core/device/device_room.h"
 #include "drupe/memory.h"
 #include "test_script.h"
@@ -17,8 +18,10 @@ static int setup(void **state)
     (void)state;
     test_script_reset();
     test_script.backends[1].count = 3;
-    test_script.backends[1].devices[0] = (struct test_device){.type = DRUPE_DEVICE_CPU, .units = 4, .memory = GIB};
-    test_script.backends[1].devices[1] = (struct test_device){.type = DRUPE_DEVICE_GPU, .units = 1, .memory = GIB};
+    test_script.backends[1].devices[0] =
+        (struct test_device){.type = DRUPE_DEVICE_CPU, .units = 4, .memory = GIB};
+    test_script.backends[1].devices[1] =
+        (struct test_device){.type = DRUPE_DEVICE_GPU, .units = 1, .memory = GIB};
     test_script.backends[1].devices[2] =
         (struct test_device){.type = DRUPE_DEVICE_ACCELERATOR, .units = 1, .memory = GIB};
     return 0;
@@ -84,11 +87,12 @@ static void selectors_leave(void **state)
         {"opencl:0.*", "opencl:cpu:0 opencl:cpu:1 opencl:cpu:2 opencl:cpu:3"},
         {"opencl:0.1,0.1,0", "opencl:cpu:0 opencl:cpu:1"},
         {"opencl:0.9", ""},
-        {"opencl:1.0", ""},  /* it cannot be divided */
+        {"opencl:1.0", ""},   /* it cannot be divided */
         {"opencl:0.0.0", ""}, /* nor can a part of one unit */
         {"opencl:*.0", "opencl:cpu:0"},
     };
-    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) expect_devices("DRUPE_DEVICES", cases[i][0], cases[i][1]);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++)
+        expect_devices("DRUPE_DEVICES", cases[i][0], cases[i][1]);
 }
 
 static void the_foreign_selector_leaves_host(void **state)
@@ -167,20 +171,20 @@ static void wrong_amounts_are_refused(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"much", "'much' is no amount"},       {"4X", "'4X' is no amount"},
-        {"4Gibs", "'4Gibs' is no amount"},     {"50%%", "'50%%' is no amount"},
-        {"host=", "'' is no amount"},          {"-4G", "'-4G' is no amount"},
-        {"=4G", "'' names no devices"},        {"vulkan=4G", "'vulkan' names no devices"},
-        {"opencl:0=4G", "names no devices"},   {"opencl:cpu:0.1=4G", "names no devices"},
-        {"cpu,gpu=4G", "'cpu' is no amount"},
-        {"99999999999999999999", "is no amount"},
+        {"much", "'much' is no amount"},      {"4X", "'4X' is no amount"},
+        {"4Gibs", "'4Gibs' is no amount"},    {"50%%", "'50%%' is no amount"},
+        {"host=", "'' is no amount"},         {"-4G", "'-4G' is no amount"},
+        {"=4G", "'' names no devices"},       {"vulkan=4G", "'vulkan' names no devices"},
+        {"opencl:0=4G", "names no devices"},  {"opencl:cpu:0.1=4G", "names no devices"},
+        {"cpu,gpu=4G", "'cpu' is no amount"}, {"99999999999999999999", "is no amount"},
     };
     static const char *const variables[] = {"DRUPE_MEMORY_LIMIT", "DRUPE_MEMORY_KEEP"};
     for (size_t v = 0; v < DRUPE_COUNT_OF(variables); v++) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
             setenv(variables[v], cases[i][0], 1);
             assert_int_equal(drupe_limit_check(), DRUPE_E_INVALID);
-            if (!strstr(drupe_error_last()->text, cases[i][1]) || !strstr(drupe_error_last()->text, variables[v]))
+            if (!strstr(drupe_error_last()->text, cases[i][1]) ||
+                !strstr(drupe_error_last()->text, variables[v]))
                 fail_msg("%s: %s", cases[i][0], drupe_error_last()->text);
         }
         unsetenv(variables[v]);
@@ -203,7 +207,9 @@ static void settings_are_understood_or_refused(void **state)
         {"DRUPE_HOST_SHUFFLE", {"12"}, {"x", "123456789012345678901"}},
         {"DRUPE_HOST_THREADS", {"1", "1024"}, {"0", "1025", "two"}},
         {"DRUPE_HOST_VARIANT", {"baseline", "avx2", "avx512"}, {"sse"}},
-        {"DRUPE_MEMORY_WIPE", {"alloc", "free", "alloc , free", "0"}, {"never", "alloc,", "alloc free", "allocs"}},
+        {"DRUPE_MEMORY_WIPE",
+         {"alloc", "free", "alloc , free", "0"},
+         {"never", "alloc,", "alloc free", "allocs"}},
         {"DRUPE_PINNED", {"0", "1"}, {"2"}},
         {"DRUPE_PROFILE", {"0", "1"}, {"on"}},
     };

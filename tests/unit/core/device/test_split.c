@@ -26,7 +26,8 @@ static int teardown(void **state)
     return drupe_library_close(0) == 0 ? 0 : -1;
 }
 
-static void expect_refusal(const drupe_partition *how, size_t capacity, drupe_status status, const char *words)
+static void expect_refusal(const drupe_partition *how, size_t capacity, drupe_status status,
+                           const char *words)
 {
     drupe_device *subs[8];
     size_t count = 77;
@@ -112,8 +113,8 @@ static void kinds_that_it_does_not_know(void **state)
 static void living_parts_are_found_again(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"host:cpu:0.1", "host:cpu:0{2}.3", "host:cpu:0{3+}.0", "host:cpu:0{1+2+3}.2",
-                                        "host:cpu:0{numa}.1", "host:cpu:0{4}.1{2}.0"};
+    static const char *const paths[] = {"host:cpu:0.1",        "host:cpu:0{2}.3",    "host:cpu:0{3+}.0",
+                                        "host:cpu:0{1+2+3}.2", "host:cpu:0{numa}.1", "host:cpu:0{4}.1{2}.0"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(paths); i++) {
         drupe_device *first, *second;
         if (drupe_device_select(paths[i], &first) != DRUPE_OK) fail_msg("%s", drupe_error_last()->text);
@@ -128,8 +129,9 @@ static void living_parts_are_found_again(void **state)
 static void malformed_paths(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"host:cpu:0.", "host:cpu:0{}.1", "host:cpu:0{2.1", "host:cpu:0{x}.1",
-                                        "host:cpu:0{2}", "host:cpu:0{2+}", "host:cpu:0.1x"};
+    static const char *const paths[] = {"host:cpu:0.",     "host:cpu:0{}.1", "host:cpu:0{2.1",
+                                        "host:cpu:0{x}.1", "host:cpu:0{2}",  "host:cpu:0{2+}",
+                                        "host:cpu:0.1x"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(paths); i++) {
         drupe_device *found;
         if (drupe_device_select(paths[i], &found) != DRUPE_E_INVALID) fail_msg("%s", paths[i]);
