@@ -1,6 +1,6 @@
 /* What makes a launch valid: every question once. The fast path (fast_launch.c) asks them all and leaves a
  * launch to the steps where an answer is no; the steps (submit.c) ask the same ones and say what is the
- * matter. tests/unit/engine/test_valid.c holds the two against each other. */
+ * matter. tests/unit/core/queue/test_valid.c holds the two against each other. */
 #ifndef DRUPE_CORE_VALID_H
 #define DRUPE_CORE_VALID_H
 
