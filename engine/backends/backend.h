@@ -14,10 +14,10 @@
 #ifndef DRUPE_BACKEND_H
 #define DRUPE_BACKEND_H
 
+#include "drupe/failures.h"
 #include "drupe/fault.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"
-#include "drupe/queue.h"
 #include <stdatomic.h>
 
 #define DRUPE_BACKEND_ABI       1u

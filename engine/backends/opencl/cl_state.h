@@ -61,7 +61,8 @@ typedef struct drupe_cl_library {
     uint32_t count;
 } drupe_cl_library;
 
-/* Probed once per device, sub-devices too. */
+/* Probed once per device, sub-devices too. More than 20 members: cl_device.c fills it, and all else only
+ * reads what it needs. */
 typedef struct drupe_cl_caps {
     unsigned version;                 /* of the device: 10 * major + minor, at least 12 */
     unsigned tiers;                   /* drupe_cl_tier bits */

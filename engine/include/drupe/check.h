@@ -31,7 +31,7 @@
 #ifndef DRUPE_CHECK_H
 #define DRUPE_CHECK_H
 
-#include "drupe/queue.h"
+#include "drupe/failures.h"
 
 /* Begin and end checked mode; calls nest. DRUPE_LAYERS=check begins it with the first device and never ends
  * it. */

@@ -1,8 +1,9 @@
 /* The device engine's public interface: everything at once.
  *
  * Reading order: status.h (errors and ownership words), device.h (what there is), queue.h (how work is
- * ordered and fails), memory.h (USM), program.h (kernels), cache.h (built
- * programs on disk), array.h (arrays on top of all that), trace.h (what was done lately). */
+ * ordered and fails), submit.h (what can be submitted), failures.h (errors nobody waited for), memory.h
+ * (USM), program.h (kernels), cache.h (built programs on disk), array.h (arrays on top of all that), trace.h
+ * (what was done lately). */
 #ifndef DRUPE_DRUPE_H
 #define DRUPE_DRUPE_H
 
@@ -10,11 +11,13 @@
 #include "drupe/cache.h"
 #include "drupe/check.h"
 #include "drupe/device.h"
+#include "drupe/failures.h"
 #include "drupe/fault.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"
 #include "drupe/queue.h"
 #include "drupe/status.h"
+#include "drupe/submit.h"
 #include "drupe/trace.h"
 
 #endif

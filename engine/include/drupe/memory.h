@@ -6,7 +6,7 @@
 #ifndef DRUPE_MEMORY_H
 #define DRUPE_MEMORY_H
 
-#include "drupe/queue.h"
+#include "drupe/submit.h"
 
 typedef struct drupe_memory drupe_memory;
 

@@ -5,7 +5,7 @@
 #ifndef DRUPE_PROGRAM_H
 #define DRUPE_PROGRAM_H
 
-#include "drupe/queue.h"
+#include "drupe/submit.h"
 
 typedef struct drupe_program drupe_program;
 

@@ -12,7 +12,7 @@
 #ifndef DRUPE_TRACE_H
 #define DRUPE_TRACE_H
 
-#include "drupe/queue.h"
+#include "drupe/failures.h"
 
 #define DRUPE_TRACE_RECORDS 8192u /* how many the ring holds */
 

@@ -68,7 +68,7 @@ typedef struct drupe_view_span {
     char label[56];            /* of the longest */
 } drupe_view_span;
 
-/* Exact sums of a cell. */
+/* Exact sums of a cell. Over 20 members: it is copied out as one piece. */
 typedef struct drupe_view_cell {
     uint32_t number;             /* 0: work of no cell */
     bool running;                /* its code has not ended */
