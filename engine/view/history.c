@@ -288,12 +288,16 @@ size_t drupe_history_stale_queues(const drupe_history *history, uint32_t *number
 void drupe_history_resolve(drupe_history *history, uint32_t number, uint64_t oldest, uint64_t latest,
                            uint64_t now)
 {
+    bool found = false;
     for (size_t i = 0; i < history->npending; i++) {
         drupe_pending_span *entry = &history->pending[i];
         bool mine = history->lines[entry->queue].number == number && entry->gone && !entry->over;
-        if (mine && entry->last <= latest && entry->last < oldest) end_unseen(entry, now);
+        if (!mine || entry->last > latest || entry->last >= oldest) continue;
+        end_unseen(entry, now);
+        found = true;
     }
-    drupe_history_settle(history);
+    if (found)
+        drupe_history_settle(history); /* else too early: what is over may still be read with its times */
 }
 
 static bool read_pending(drupe_history *history)

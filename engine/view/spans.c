@@ -92,14 +92,15 @@ static bool cell_is_known(const drupe_history *history, uint32_t cell)
     return known;
 }
 
-/* Forget the first `excess` spans, those of queues that are given, by index, and of forgotten cells; what is
- * left moves up. */
+/* Forget the first `excess` spans, if there are any also those of forgotten cells, and those of queues that
+ * are given, by index; what is left moves up. */
 static void forget(drupe_history *history, size_t excess, const bool *queues)
 {
     size_t kept = 0;
     for (size_t i = 0; i < history->nspans; i++) {
         const drupe_pending_span *span = &history->spans[i];
-        bool gone = i < excess || (queues && queues[span->queue]) || !cell_is_known(history, span->span.cell);
+        bool gone = i < excess || (queues && queues[span->queue]) ||
+                    (excess && !cell_is_known(history, span->span.cell));
         if (!gone) history->spans[kept++] = *span;
     }
     history->nspans = kept;

@@ -117,8 +117,12 @@ int jk_kernel_open(const char *connection_file, const char *info, char *problem,
         snprintf(problem, problem_size, "the kernel is open already: a process can have only one");
         return -1;
     }
-    free(kernel.info);
-    kernel.info = strdup(info);
+    if (info[0] != '{') {
+        snprintf(problem, problem_size, "the language's part of kernel_info_reply must be a JSON object");
+        return -1;
+    }
+    /* An earlier one stays: a server that ends may still answer from it. */
+    if (!kernel.info || strcmp(kernel.info, info) != 0) kernel.info = strdup(info);
     if (!kernel.info) {
         snprintf(problem, problem_size, "no memory to start the kernel");
         return -1;

@@ -54,7 +54,9 @@ static bool run_python(const worker *self, char *problem, size_t size)
     PyObject *why = serve(self);
     bool good = why == Py_None;
     const char *text = why && !good ? PyUnicode_AsUTF8(why) : NULL;
-    if (!good) snprintf(problem, size, "%s", text ? text : "Python cannot be called");
+    const PyObject *kind = PyErr_Occurred();
+    if (!text) text = kind ? ((const PyTypeObject *)kind)->tp_name : "Python cannot be called";
+    if (!good) snprintf(problem, size, "%s", text);
     PyErr_Clear();
     Py_XDECREF(why);
     PyGILState_Release(attached);

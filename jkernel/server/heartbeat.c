@@ -6,7 +6,8 @@ void *jk_heartbeat_run(void *argument)
     jk_server *server = argument;
     if (!jk_channel_is_bounded(server, JK_HEARTBEAT)) {
         void *socket = server->ports->sockets[JK_HEARTBEAT];
-        zmq_proxy(socket, socket, NULL); /* until its context ends */
+        /* Until its context ends: setuid() and the like send a signal to every thread. */
+        while (zmq_proxy(socket, socket, NULL) != 0 && zmq_errno() != ETERM) continue;
         return NULL;
     }
     zmq_pollitem_t items[] = {

@@ -111,6 +111,7 @@ def add_done_callback(event, function, *, context=None):
         context = contextvars.copy_context()
     elif not isinstance(context, contextvars.Context):
         raise TypeError(f"context must be a contextvars.Context, not {type(context).__name__}")
+    _engine._notices_fd()  # raises in a forked child, which must start no threads
     _callbacks.start()
     _notices.start()
     event._notify(functools.partial(_call_later, function, context))

@@ -32,8 +32,11 @@ def joined(errors):
     one = next((error for error in errors if not hasattr(error, "_shown_in")), errors[0])
     for other in errors:
         if other is not one:
-            for note in (str(other), *getattr(other, "__notes__", ())):
-                one.add_note(note)
+            try:
+                for note in (str(other), *getattr(other, "__notes__", ())):
+                    one.add_note(note)
+            except Exception:  # of its __str__: the others are told all the same
+                one.add_note(type(other).__name__)
     return one
 
 

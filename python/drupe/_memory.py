@@ -39,7 +39,7 @@ def _item_size(typestr):
 
 
 def _numbers(given, what):
-    _need(isinstance(given, tuple), what)
+    _need(isinstance(given, tuple) and len(given) <= 64, what)
     return [operator.index(one) for one in given]
 
 
@@ -64,4 +64,6 @@ def span(interface):
         return data[0], 0
     for length, stride in zip(shape, strides):
         low, high = low + min(0, (length - 1) * stride), high + max(0, (length - 1) * stride)
+    _need((high - low + 1) * size < 2**63, "strides")
+    _need(0 <= data[0] + low * size < 2**64, "data")
     return data[0] + low * size, (high - low + 1) * size

@@ -6,7 +6,7 @@ import re
 
 from drupe import _engine
 
-_POSITION = re.compile(r"[^ ]*?:([0-9]{1,9}):([0-9]{1,9}): *")
+_POSITION = re.compile(r":([0-9]{1,9}):([0-9]{1,9}): *")  # behind a path, which ends at the space before it
 
 
 def build_failed(error, device, log, source):
@@ -31,7 +31,8 @@ def explain(log, source):
             told.append(line)
             continue
         shown, column = source_lines[number - 1], int(at[2])
-        told.append(f"line {number}, column {column}: {line[:at.start()]}{line[at.end():]}")
+        before_path = line[:line.rfind(" ", 0, at.start()) + 1]
+        told.append(f"line {number}, column {column}: {before_path}{line[at.end():]}")
         if not shown or shown not in following:  # some compilers show the line themselves
             before = shown.encode()[:max(column - 1, 0)].decode(errors="ignore")  # columns count bytes
             told += ["    " + shown, "    " + re.sub("[^\t]", " ", before) + "^"]

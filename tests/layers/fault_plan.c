@@ -154,7 +154,7 @@ drupe_status drupe_fault_start(void)
     plan fresh;
     drupe_status status = !started && text ? read_plan(text, &fresh) : DRUPE_OK;
     if (!started && text && status == DRUPE_OK) current = fresh;
-    started = true;
+    started = started || status == DRUPE_OK;
     pthread_mutex_unlock(&lock);
     return status;
 }

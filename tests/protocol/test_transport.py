@@ -164,6 +164,12 @@ def test_curve_with_jupyter_client(spec_folder, short, monkeypatch, transport, p
         info = kernel.manager.get_connection_info()
         assert len(info["curve_secretkey"]) == 40
         assert kernel.run("6*7").result == "42"
+        # The C library sends a signal to every thread for that; the heartbeat goes on.
+        assert kernel.run("import os; os.setegid(os.getegid())").status == "ok"
+        beat = kernel.manager.connect_hb()
+        beat.send(b"beat")
+        assert beat.poll(support.TIMEOUT * 1000) and beat.recv() == b"beat"
+        beat.close(linger=0)
         stranger = zmq.Context()
         for name, kind in (("shell", zmq.DEALER), ("control", zmq.DEALER), ("iopub", zmq.SUB), ("hb", zmq.REQ)):
             link = stranger.socket(kind)

@@ -72,8 +72,15 @@ def test_while_the_gil_is_held(fresh, channel, tmp_path):
     fresh.run(WORK)
     raw = support.Raw(fresh.manager)
     with contextlib.closing(raw), support.stuck(fresh, tmp_path) as cell:
-        asked = [raw.send(channel, "debug_request", {"type": "request", "seq": n, "command": "drupe/view"})
-                 for n in range(5)]
+        def ask(seq):
+            return raw.send(channel, "debug_request", {"type": "request", "seq": seq, "command": "drupe/view"})
+
+        def runs():
+            ask(0)
+            return raw.receive(channel)["content"]["body"]["cells"][-1]["running"]
+
+        support.wait_until(runs, what="the cell's code, which begins behind its execute_input")
+        asked = [ask(n) for n in range(5)]
         replies = [raw.receive(channel) for _ in asked]
         assert [reply["parent_header"]["msg_id"] for reply in replies] == asked
         assert all(reply["content"]["success"] for reply in replies)

@@ -22,8 +22,15 @@ static bool begins_with(const char *text, const char *const *list, size_t count)
 static bool is_unknown(const drupe_host_code *code, const ElfW(Sym) * symbol, const char *name)
 {
     static const char *const files[] = {"libc.", "libm.", "libmvec.", "ld-"};
-    static const char *const wild[] = {"pthread_", "thrd_", "mtx_",  "cnd_", "call_once",   "sem_",
-                                       "fork",     "vfork", "clone", "dl",   "fopencookie", "flockfile"};
+    static const char *const wild[] = {
+        /* threads and processes */
+        "pthread_", "thrd_", "mtx_", "cnd_", "call_once", "sem_", "fork", "_Fork", "vfork", "clone",
+        "__register_atfork", "syscall", "makecontext", "swapcontext",
+        /* somebody else calls the kernel's code, or writes to its stack, later */
+        "sig", "aio_", "lio_listio", "getaddrinfo_a", "timer_create", "mq_notify", "setvbuf", "setbuf",
+        "atexit", "on_exit",
+        /* locks that the caller has then */
+        "dl", "fopencookie", "flockfile", "ftrylockfile", "register_printf"};
     Dl_info found;
     const void *address = dlsym(code->library, name);
     if (!address) return ELF64_ST_BIND(symbol->st_info) != STB_WEAK;

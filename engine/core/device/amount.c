@@ -9,7 +9,7 @@ bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes
 {
     static const char units[] = "KMGT";
     char *end;
-    if (!isdigit((unsigned char)*text)) return false;
+    if (!isdigit((unsigned char)*text) || tolower((unsigned char)text[1]) == 'x') return false;
     double number = strtod(text, &end);
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
     if (*end == '%' && total) {
@@ -21,7 +21,7 @@ bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes
         if (*end == 'i' || *end == 'I') end++;
         if (*end == 'b' || *end == 'B') end++;
     }
-    if (*end || (number >= 0x1p64 && !total)) return false;
+    if (*end || (number > 0x1p64 && !total)) return false;
     *bytes = number < 0x1p64 ? (uint64_t)number : UINT64_MAX;
     return true;
 }

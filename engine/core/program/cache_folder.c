@@ -48,9 +48,16 @@ static bool is_unfinished(const char *name)
     return number > 0 && at[number] == '\0';
 }
 
+/* What versions up to 0.1 kept beside the entries. */
+static bool is_note(const char *name)
+{
+    const char *rest = name + strspn(name, "0123456789abcdef");
+    return strcmp(rest, ".note") == 0 && rest - name == DIGITS;
+}
+
 bool drupe_cache_is_ours(const char *name)
 {
-    return drupe_cache_is_entry(name) || is_unfinished(name);
+    return drupe_cache_is_entry(name) || is_unfinished(name) || is_note(name);
 }
 
 static bool has_mark(int folder)

@@ -88,7 +88,7 @@ static bool leave_native(drupe_event *event)
     return true;
 }
 
-/* Whoever waits for a deferred event sleeps in deferred.c; deferred work may wait for any event. */
+/* Whoever waits for a deferred event sleeps in waiter.c; deferred work may wait for any event. */
 static void tell_others(drupe_phase from)
 {
     if (from == DRUPE_PHASE_NATIVE)

@@ -75,7 +75,8 @@ void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
     if (is_closed(seen)) drupe_queue_inner_release(queue);
 }
 
-drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
+/* One whose memory is new. */
+static drupe_status event_new(drupe_queue *queue, drupe_event **event)
 {
     const drupe_backend *backend = queue->base.slot->backend;
     *event = drupe_object_new(NULL, backend, sizeof **event, backend->size.event);
@@ -91,6 +92,7 @@ static void renew(drupe_event *event, size_t native)
     atomic_init(&event->object.references, 1);
     memset(&event->phase, 0, offsetof(drupe_event, number) - offsetof(drupe_event, phase));
     event->entry = NULL;
+    event->number = 0;
     for (size_t at = 0; at < native; at += 64) memset((char *)(event + 1) + at, 0, 64);
 }
 
@@ -99,7 +101,7 @@ drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
     drupe_event *spare = NULL;
     if (!is_closed(atomic_load_explicit(&queue->store.returned, memory_order_relaxed)))
         spare = pop_spare(queue);
-    if (!spare) return drupe_event_new(queue, event);
+    if (!spare) return event_new(queue, event);
     drupe_event *after = queue->store.spare;
     if (after) {
         drupe_prefetch_write(after);

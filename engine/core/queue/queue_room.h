@@ -57,8 +57,7 @@ static inline uint64_t drupe_inflight_order(const drupe_inflight *entry)
     return entry->event ? drupe_event_order(entry->event) : entry->what.number;
 }
 
-drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
-/* The same, quicker, with the queue's lock held. */
+/* A fresh event. The queue's lock is held: its memory is that of one that is gone, where there is any. */
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
 /* The queue has lost its last handle: from now on the memory of its events goes with them. Takes the queue's
  * lock. */

@@ -24,6 +24,8 @@ static struct waiting {
     drupe_queue *queues;       /* with deferred work; each with an inner reference */
     _Atomic(unsigned) nqueues; /* of these */
     _Atomic(unsigned) nothers; /* what else the waiter has to look after */
+    unsigned begun, ended;     /* the waiter's rounds */
+    unsigned closers;          /* who wait for the end of a round */
     bool must_poll;            /* the waiter's own: it has seen something that a driver will end */
     uint64_t pause;            /* the waiter's own: between two polls */
     /* What it does in each round; NULL until somebody needs it. */
@@ -56,10 +58,8 @@ void drupe_core_notify(drupe_event *event)
 void drupe_deferred_announce(void)
 {
     pthread_mutex_lock(&waiter.lock);
-    if (drupe_service_runs(&waiter.service)) {
-        pthread_cond_broadcast(&waiter.changed);
-        drupe_service_wake(&waiter.service);
-    }
+    pthread_cond_broadcast(&waiter.changed);
+    drupe_service_wake(&waiter.service);
     pthread_mutex_unlock(&waiter.lock);
 }
 
@@ -165,11 +165,14 @@ static uint64_t serve_round(void *unused)
     (void)unused;
     if (!waiter.queues && atomic_load(&waiter.nothers) == 0) return UINT64_MAX;
     waiter.must_poll = false;
+    waiter.begun++;
     pthread_mutex_unlock(&waiter.lock);
     bool moved = serve_all();
     drupe_serve_others others = atomic_load(&waiter.serve_others);
     if (others && others(&waiter.must_poll)) moved = true;
     pthread_mutex_lock(&waiter.lock);
+    waiter.ended = waiter.begun;
+    if (waiter.closers) pthread_cond_broadcast(&waiter.changed);
     if (moved || waiter.service.woken) {
         waiter.pause = POLL_SHORTEST_NS;
         return 0;
@@ -207,15 +210,19 @@ drupe_status drupe_deferred_add(drupe_queue *queue)
 }
 
 /* Queues that hold nothing any more stay on the list until the waiter comes by, which takes a while where the
- * system has no time for it. */
+ * system has no time for it. What is there after a whole round is deferred. */
 static void let_retire_locked(uint64_t deadline)
 {
     uint64_t least = drupe_deadline(STOP_LEAST_NS), most = drupe_deadline(STOP_MOST_NS);
     if (deadline < least) deadline = least;
     if (deadline > most) deadline = most;
-    bool in_time = true;
+    const unsigned wanted = waiter.begun + 1;
+    waiter.closers++;
     drupe_service_wake(&waiter.service);
-    while (waiter.queues && in_time) in_time = drupe_cond_wait_until(&waiter.changed, &waiter.lock, deadline);
+    while (drupe_service_runs(&waiter.service) && waiter.queues && (int)(waiter.ended - wanted) < 0) {
+        if (!drupe_cond_wait_until(&waiter.changed, &waiter.lock, deadline)) break;
+    }
+    waiter.closers--;
 }
 
 void drupe_deferred_stop(uint64_t deadline)

@@ -19,7 +19,10 @@ static drupe_status loss_copy(drupe_queue *queue, void *dst, const void *src, si
                               drupe_event **event)
 {
     if (event) {
-        DRUPE_TRY(drupe_event_new(queue, event));
+        pthread_mutex_lock(&queue->lock);
+        drupe_status status = drupe_event_next(queue, event);
+        pthread_mutex_unlock(&queue->lock);
+        DRUPE_TRY(status);
         atomic_store(&(*event)->phase, DRUPE_PHASE_COMPLETE);
     }
     memcpy(dst, src, bytes);

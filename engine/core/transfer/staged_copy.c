@@ -263,11 +263,15 @@ static drupe_status send(drupe_staged_copy *c, size_t index)
     void *dst = c->to_device ? c->dst + piece->offset : buffer;
     const void *src = c->to_device ? buffer : c->src + piece->offset;
     DRUPE_TRY(drupe_loss_check(queue->base.device));
-    DRUPE_TRY(drupe_event_new(queue, &piece->event));
+    pthread_mutex_lock(&queue->lock);
+    drupe_status status = drupe_event_next(queue, &piece->event);
+    if (status != DRUPE_OK) {
+        pthread_mutex_unlock(&queue->lock);
+        return status;
+    }
     drupe_submit submit = {.queue = queue, .event = piece->event};
     piece->event->opened = true;
-    pthread_mutex_lock(&queue->lock);
-    drupe_status status = backend->submit_copy(&submit, dst, src, piece->bytes);
+    status = backend->submit_copy(&submit, dst, src, piece->bytes);
     drupe_error kept = *drupe_error_last();
     /* A queue that cannot be flushed shows it in its events. */
     bool flush = status == DRUPE_OK && backend->queue_flush;

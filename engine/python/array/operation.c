@@ -89,7 +89,7 @@ static PyObject *operation_doc(PyObject *self, void *closure)
     return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op), parameters(op), docs[op]);
 }
 
-/* inspect knows objects of foreign types by a Signature only: it is taken from a function like this one. */
+/* inspect knows objects of foreign types by a Signature only: see signature() of drupe/_array_methods.py. */
 static PyObject *operation_signature(PyObject *self, void *closure)
 {
     (void)closure;

@@ -65,7 +65,8 @@ static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *fail
     if (drupe_py_handle(state, failure->queue, exception, &good))
         return good ? NULL : drupe_py_exception_take();
     /* The kernel shows one line, which leads to the cell that shows all of it. */
-    if (exception && !own && !none && (failure->shown || failure_publish(failure)))
+    const bool elsewhere = !own && !none && (failure->shown || failure_publish(failure));
+    if (exception && elsewhere)
         drupe_py_error_put(exception, Py_BuildValue("{s:I}", "_shown_in", failure->cell_number));
     PyErr_Clear();
     return exception;
@@ -254,7 +255,6 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     }
     observer.cell_retain = drupe_py_site_cell;
     observer.cell_release = link->cell_release;
-    drupe_py_oversize_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;

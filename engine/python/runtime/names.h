@@ -23,7 +23,6 @@
     X(devices)                                                                                               \
     X(dst)                                                                                                   \
     X(dtype)                                                                                                 \
-    X(endpoint)                                                                                              \
     X(event)                                                                                                 \
     X(fill_value)                                                                                            \
     X(filter)                                                                                                \
@@ -35,7 +34,6 @@
     X(mem)                                                                                                   \
     X(nbytes)                                                                                                \
     X(nbytes_or_obj)                                                                                         \
-    X(num)                                                                                                   \
     X(obj)                                                                                                   \
     X(options)                                                                                               \
     X(out)                                                                                                   \
@@ -49,7 +47,6 @@
     X(src)                                                                                                   \
     X(start)                                                                                                 \
     X(step)                                                                                                  \
-    X(stop)                                                                                                  \
     X(timeout)                                                                                               \
     X(usm_type)                                                                                              \
     X(val)                                                                                                   \

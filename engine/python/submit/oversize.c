@@ -11,17 +11,11 @@
 #define MORE  1024u /* so many work-items more are far more; a range is often rounded up */
 #define TOLD  64u
 
-static const drupe_link *kernel_link;
 /* Sites that were told of, the latest ones; under the GIL. */
 static struct {
     uint32_t sites[TOLD];
     size_t next;
 } told;
-
-void drupe_py_oversize_join(const drupe_link *link)
-{
-    kernel_link = link;
-}
 
 static size_t scalar_bytes(const drupe_py_launch *launch, size_t index)
 {
@@ -62,8 +56,8 @@ static void tell(const drupe_py_launch *launch, size_t items, size_t elements, u
 {
     char text[512], json[1200], location[160];
     drupe_py_strbuf line = {text, sizeof text, 0}, message = {json, sizeof json, 0};
-    void *cell = kernel_link->cell_retain();
-    uint32_t number = DRUPE_LINK_HAS(kernel_link, cell_number) ? kernel_link->cell_number(cell) : 0;
+    void *cell = drupe_py_link->cell_retain();
+    uint32_t number = DRUPE_LINK_HAS(drupe_py_link, cell_number) ? drupe_py_link->cell_number(cell) : 0;
     bool known = drupe_py_site_text(site, number, location, sizeof location) > 0;
     drupe_py_strbuf_add(
         &line,
@@ -74,15 +68,15 @@ static void tell(const drupe_py_launch *launch, size_t items, size_t elements, u
     drupe_py_strbuf_add(&message, "{\"name\": \"stderr\", \"text\": \"");
     drupe_py_strbuf_add_json(&message, text);
     drupe_py_strbuf_add(&message, "\"}");
-    if (cell) (void)kernel_link->publish(cell, "stream", json, message.used);
-    kernel_link->cell_release(cell);
+    if (cell) (void)drupe_py_link->publish(cell, "stream", json, message.used);
+    drupe_py_link->cell_release(cell);
 }
 
 void drupe_py_oversize_look(const drupe_py_state *state, const drupe_py_launch *launch,
                             const drupe_range *range, uint32_t site)
 {
     size_t elements, items = 0;
-    if (!kernel_link) return;
+    if (!drupe_py_link) return;
     for (uint32_t i = 0; i < range->dims; i++)
         if (range->global[i] > items) items = range->global[i];
     if (items < MORE || !largest(state, launch, &elements)) return;

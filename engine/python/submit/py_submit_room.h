@@ -57,9 +57,6 @@ PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize
 /* Look at a launch from `site` (not 0), whose arguments need not be valid. Runs no Python code. */
 void drupe_py_oversize_look(const drupe_py_state *state, const drupe_py_launch *launch,
                             const drupe_range *range, uint32_t site);
-/* The kernel that publishes; borrowed for good. */
-struct drupe_link;
-void drupe_py_oversize_join(const struct drupe_link *link);
 
 /* --- wrong_device.c ------------------------------------------------------------------------------------- */
 

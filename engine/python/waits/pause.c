@@ -118,11 +118,13 @@ bool drupe_py_memory_idle(drupe_memory *memory)
 {
     drupe_status status = DRUPE_OK;
     drupe_queue *busy = collect_all();
-    while (status == DRUPE_OK && drupe_memory_in_use(memory)) {
-        status = drupe_py_pause(!busy ? drupe_memory_queue(memory) : busy, SLICE_NS);
+    /* Without a busy queue nothing will end: a lost device keeps what its work used. */
+    while (status == DRUPE_OK && busy && drupe_memory_in_use(memory)) {
+        status = drupe_py_pause(busy, SLICE_NS);
         drupe_py_queue_release(busy);
         busy = collect_all();
     }
     drupe_py_queue_release(busy);
+    if (status == DRUPE_OK) drupe_py_collect_all(); /* what ended between the two looks */
     return status == DRUPE_OK;
 }

@@ -393,7 +393,6 @@ void jk_port_close(jk_port *port, int64_t linger)
     jk_port_sweep(port);
     close(port->epoll);
     close(port->listener);
-    jk_memory_release(port);
 }
 
 int jk_port_delay(jk_port *port)

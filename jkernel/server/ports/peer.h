@@ -77,7 +77,8 @@ int jk_tcp_listen(const char *ip, int *port);
 /* Begin to accept: a struct of `kind->size` bytes, zeroed behind the port. Takes `listener`, which does not
  * block. NULL with errno: `listener` is still the caller's. */
 jk_port *jk_port_open(const jk_port_kind *kind, int listener);
-/* Hang up, after what is queued was taken, or `linger` ns, and free. */
+/* Hang up, after what is queued was taken, or `linger` ns. What has come by then is read; then the port is
+ * the caller's to free. */
 void jk_port_close(jk_port *port, int64_t linger);
 /* Read nothing for now, or read again. Whoever comes is accepted, and what is queued is written. */
 void jk_port_deafen(jk_port *port, bool deaf);

@@ -423,4 +423,5 @@ void jk_publisher_release(jk_publisher *publisher, int64_t linger)
     if (!publisher) return;
     jk_publisher_drain(publisher, jk_clock() + linger);
     jk_port_close(&publisher->port, 0);
+    jk_memory_release(publisher);
 }

@@ -219,8 +219,9 @@ void jk_router_release(jk_router *router, int64_t linger)
 {
     jk_frames frames;
     if (!router) return;
-    while (arrived_take(router, &frames)) jk_frames_clear(&frames);
     jk_port_close(&router->port, linger);
+    while (arrived_take(router, &frames)) jk_frames_clear(&frames);
+    jk_memory_release(router);
 }
 
 /* --- Channels ---------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def _real(what, number):
 def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
     """Numbers from start (0 if one limit is given) to before stop."""
     start, stop = (0, start) if stop is None else (_real("start", start), stop)
-    stop, step = _real("stop", stop), _real("step", step)
+    stop, step = _real("stop", stop), 1 if step is None else _real("step", step)
     if step == 0 or not _math.isfinite(step):
         raise ValueError("arange: step must be finite and not zero")
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
@@ -83,6 +83,7 @@ def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=
     if not hasattr(num, "__index__"):
         raise TypeError(f"num must be an integer, not {type(num).__name__}")
     num = _operator.index(num)
+    endpoint = True if endpoint is None else endpoint
     if num < 0:
         raise ValueError(f"num must not be negative, and {num} is")
     steps = num - 1 if endpoint else num

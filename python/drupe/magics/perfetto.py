@@ -52,9 +52,8 @@ def _thread(view, pids, lane, track):
 def _spans(view, pids):
     ends = [[0] for _ in pids]  # of each lane, by track: when its last span ends
     for span in view["spans"]:
-        lane, start, end, busy, state = *span[:4], span[12]
-        if not end:
-            end = start + busy if state == RUNNING else max(view["now"], start)
+        lane, start, end, busy, state = *span[:4], span[13]
+        end = max(start, end or (start + busy if state == RUNNING else view["now"]))
         tracks = ends[lane]
         track = next((number for number, over in enumerate(tracks) if over <= start), len(tracks))
         if track == len(tracks):

@@ -203,7 +203,9 @@ static void settings_are_understood_or_refused(void **state)
     } cases[] = {
         {"DRUPE_BLAS", {"none"}, {"openblas"}},
         {"DRUPE_CACHE", {"0", "1", "on", "OFF"}, {"yes", "2"}},
-        {"DRUPE_CACHE_SIZE", {"256M", "2g", "1k", "77"}, {"M", "2X", "18446744073709551616", "-1"}},
+        {"DRUPE_CACHE_SIZE",
+         {"256M", "2g", "1.5G", "18446744073709551615"},
+         {"M", "2X", "36893488147419103232", "0x10"}},
         {"DRUPE_FORM", {"cpu", "gpu"}, {"tpu"}},
         {"DRUPE_HOST_SHUFFLE", {"12"}, {"x", "123456789012345678901"}},
         {"DRUPE_HOST_THREADS", {"1", "1024"}, {"0", "1025", "two"}},

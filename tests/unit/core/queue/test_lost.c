@@ -178,6 +178,28 @@ static void work_without_an_event_is_lost_too(void **state)
     assert_false(drupe_failure_take(&failure));
 }
 
+/* Memory of events goes round, also of those that are complete from the beginning. */
+static void copies_from_a_lost_device_keep_nothing(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The device went away.");
+    const drupe_submission s = {.queue = bench.queue};
+    char copy[64];
+    const drupe_event *seen = NULL;
+    size_t kinds = 0;
+    drupe_core_device_lost(bench.device, &error, true);
+    for (size_t i = 0; i < 100; i++) {
+        drupe_event *event;
+        OK(drupe_submit_copy(&s, copy, drupe_memory_pointer(bench.memory), sizeof copy, &event));
+        kinds += event != seen;
+        seen = event;
+        drupe_event_release(event);
+    }
+#ifndef __SANITIZE_ADDRESS__ /* which has them freed, and keeps what was */
+    assert_in_range(kinds, 1, 2);
+#endif
+}
+
 static void the_first_loss_counts(void **state)
 {
     (void)state;
@@ -232,12 +254,12 @@ static void a_fault_of_a_driver_loses_the_device(void **state)
 static void a_fault_without_work_names_the_driver(void **state)
 {
     (void)state;
-    const drupe_fault fault = fault_at((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"));
+    const drupe_fault fault = fault_at((uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
     test_script.fault = DRUPE_E_DEVICE_LOST;
     drupe_fault_deliver(&fault);
     assert_int_equal(drupe_loss_check(bench.device), DRUPE_E_DEVICE_LOST);
     assert_non_null(strstr(drupe_error_last()->text, "A thread of the driver faulted"));
-    assert_non_null(strstr(drupe_error_last()->text, " in the function 'qsort'"));
+    assert_non_null(strstr(drupe_error_last()->text, " in the function 'gnu_get_libc_version'"));
 }
 
 static void faults_have_texts(void **state)
@@ -279,6 +301,7 @@ int main(void)
         TEST(what_was_seen_to_be_over_is_not_lost),
         TEST(a_silent_driver_is_not_asked_again),
         TEST(work_without_an_event_is_lost_too),
+        TEST(copies_from_a_lost_device_keep_nothing),
         TEST(the_first_loss_counts),
         TEST(a_fault_that_the_backend_masters_costs_nothing),
         TEST(a_fault_of_nobody_costs_nothing),
