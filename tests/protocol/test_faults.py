@@ -97,6 +97,13 @@ deep = drupe.Program("""
         for (int i = 0; i < n; i++) room[0] += room[i * 7919 % 40000000];
         out[get_global_id(0)] = room[0];
     }
+    kernel void larger_array(global int *out, int n)
+    {
+        int room[80000000]; // it begins within the guard below the stack, and writes to nobody's memory
+        for (int i = 0; i < 80000000; i++) room[i] = out[(i + n) % 16];
+        for (int i = 0; i < n; i++) room[0] += room[i * 7919 % 80000000];
+        out[get_global_id(0)] = room[0];
+    }
     kernel void group(global int *out, int n)
     {
         int room[2048], item = get_local_id(0);
@@ -128,6 +135,7 @@ def test_a_work_group_of_eight_mebibytes_has_its_stack(opencl):
 
 
 @pytest.mark.parametrize("launch", ["deep.private_array(out, 1, global_size=1)",
+                                    "deep.larger_array(out, 1, global_size=1)",
                                     "recursion.endless(out, global_size=1)"])
 def test_a_full_stack_of_a_driver_costs_the_device(opencl, launch):
     if opencl.run(DEEP, timeout=60).status != "ok":
