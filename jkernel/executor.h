@@ -40,7 +40,8 @@ void jk_server_started(jk_server *server);
 /* Flush what is queued (bounded by 1 s), stop the threads, close the sockets, restore the descriptors. */
 void jk_server_close(jk_server *server);
 
-/* Have the kernel end as after a shutdown_request: executor.shutdown() is called here. Any thread. */
+/* Have the kernel end as after a shutdown_request, which it waits for a second for: executor.shutdown() is
+ * called here or by that request's thread. Any thread but the server's own. */
 void jk_server_leave(jk_server *server);
 
 /* The session id in the headers of this process, and the path of its connection file. Any thread; valid until

@@ -28,6 +28,16 @@ def test_exit_ends_the_kernel_after_the_reply(fresh, tmp_path, code):
     assert restarted(fresh) == ""
 
 
+def test_exit_leaves_time_to_ask_for_the_shutdown(fresh):
+    """jupyter console reads the reply only while the process lives, and asks then."""
+    fresh.run("exit")
+    client = fresh.client
+    client.control_channel.send(client.session.msg("shutdown_request", {"restart": False}))
+    reply = client.get_control_msg(timeout=10)
+    assert reply["msg_type"] == "shutdown_reply" and reply["content"]["status"] == "ok"
+    assert ended(fresh) == 0
+
+
 def test_a_task_that_exits_ends_the_kernel(fresh, gate):
     fresh.run("import asyncio\nasync def leave():\n    %s\n    exit()\ntask = asyncio.create_task(leave())"
               % gate.awaited.replace("\n", "\n    "))

@@ -2,10 +2,12 @@
 #include "jkernel/server/control/control_room.h"
 
 #include <signal.h>
+#include <time.h>
 
 #define SHUTDOWN_PATIENCE (2 * JK_SECOND)
 #define ORPHAN_PATIENCE   (3 * JK_SECOND / 2) /* with the second of a poll still close to two */
 #define CHILDREN_PATIENCE (JK_SECOND)         /* for descendants to clean up */
+#define ASK_PATIENCE      (JK_SECOND)         /* for the client that was told of exit() */
 
 void jk_interrupt(jk_server *server)
 {
@@ -31,8 +33,14 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code)
     jk_children_signal(SIGTERM, false);
 }
 
+/* jupyter console reads a reply only while the kernel's process lives. It asks for the shutdown when it has
+ * read the one that tells of exit(); other clients do not. */
 void jk_server_leave(jk_server *server)
 {
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int64_t until = jk_clock() + ASK_PATIENCE;
+    while (jk_server_alive(server) && !jk_life_shutting_down(server) && jk_clock() < until)
+        nanosleep(&pause, NULL);
     if (jk_server_alive(server)) jk_shutdown(server, false, 0);
 }
 
