@@ -21,6 +21,10 @@ struct drupe_host_worker {
     drupe_host_task *task;
     _Atomic(size_t) begin, end;
     _Atomic(uint64_t) taken; /* tasks so far */
+    _Atomic(uint64_t) searches;
+    unsigned spell; /* tasks since `spell_began`, when it last found one after a search */
+    uint64_t spell_began;
+    bool slow; /* the last spell was */
     /* tpool->lock, by tpool.c: */
     bool started, sleeping;
     pthread_t thread;
@@ -43,9 +47,12 @@ struct drupe_host_tpool {
     _Atomic(unsigned) count; /* that may be at work */
     bool grows;              /* its tasks may wait for each other */
     bool opened, stopping;
+    _Atomic(bool) quick;   /* what they ran lately took less than waking somebody for it; by worker.c, as */
+    _Atomic(bool) napping; /* while it is quick, one of the sleeping ones looks from time to time, */
     _Atomic(unsigned) sleeping;               /* or not yet started, of `count` */
     _Atomic(bool) alarmed;                    /* the watcher looks whether they are stuck */
     _Alignas(64) _Atomic(unsigned) searching; /* awake without work, or on their way */
+    _Atomic(bool) spinning;                   /* while it is quick, only one of them searches; by worker.c */
     _Alignas(64) pthread_mutex_t lock;
     drupe_service watcher; /* under `lock` */
 };
@@ -60,6 +67,9 @@ void drupe_host_tpool_close(drupe_host_tpool *tpool); /* zeroed: nothing happens
 drupe_status drupe_host_tpool_start(drupe_host_tpool *tpool, unsigned first, unsigned count) DRUPE_MUST_CHECK;
 /* Wake one sleeper of a range, or start one more thread; false if all are up. */
 bool drupe_host_tpool_wake(drupe_host_tpool *tpool, unsigned first, unsigned count);
+/* Whether nobody needs to be woken for one task that all may run: somebody is awake and quick, and another
+ * one looks from time to time whether that is still so. After the task was handed over. */
+bool drupe_host_tpool_attends(drupe_host_tpool *tpool);
 /* Have somebody look whether the thread pool is stuck. */
 void drupe_host_tpool_alarm(drupe_host_tpool *tpool);
 /* Whether anything is ready; a hint. */

@@ -148,7 +148,8 @@ static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, si
 {
     unsigned all = atomic_load_explicit(&tpool->count, memory_order_relaxed);
     /* Whoever is searching finds it, unless only some may run it. */
-    if (count >= all && shares == 1 && atomic_load(&tpool->searching)) return;
+    if (count >= all && shares == 1 && (drupe_host_tpool_attends(tpool) || atomic_load(&tpool->searching)))
+        return;
     if (shares > count) shares = count;
     while (shares && atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, first, count)) shares--;
     if (tpool->grows && shares) drupe_host_tpool_alarm(tpool);

@@ -71,6 +71,14 @@ bool drupe_host_tpool_wake(drupe_host_tpool *tpool, unsigned first, unsigned cou
     return woken;
 }
 
+bool drupe_host_tpool_attends(drupe_host_tpool *tpool)
+{
+    /* A worker stores that it sleeps, and looks once more, before it sleeps: so it finds a task that was
+     * handed over before these loads. */
+    if (!atomic_load(&tpool->napping)) return false;
+    return atomic_load(&tpool->sleeping) < atomic_load_explicit(&tpool->count, memory_order_relaxed);
+}
+
 drupe_status drupe_host_tpool_start(drupe_host_tpool *tpool, unsigned first, unsigned count)
 {
     drupe_status status = DRUPE_OK;
