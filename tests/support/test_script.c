@@ -17,6 +17,8 @@ struct native_event {
 
 void test_script_reset(void)
 {
+    unsetenv("DRUPE_DEVICES");
+    unsetenv("ONEAPI_DEVICE_SELECTOR");
     test_script = (struct test_script){.fault = DRUPE_E_NOT_FOUND};
     for (size_t i = 0; i < 2; i++) {
         test_script.backends[i].count = 1;

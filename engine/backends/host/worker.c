@@ -8,7 +8,7 @@
  * While tasks are quicker than a wake-up, more workers only take cache lines and processors away from those
  * who submit. Then one worker searches and the others sleep at once, and nobody is woken as long as one is
  * awake. Should the next task take long after all, what stands behind it is found by the one that naps. A
- * million tiny tasks on eight queues take 1.4 us of processor time each with that on 16 processors, and 5.4
+ * million tiny tasks on eight queues take 1.6 us of processor time each with that on 16 processors, and 4.5
  * without (tests/bench/engine_tasks.c); on two processors there is no difference. */
 #include "backends/host/host.h"
 #include <sched.h>

@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 #define LARGE_STACK ((size_t)80 << 20)
-/* A frame that is larger than stack and guard together begins below both, and its kernel writes to whatever is
- * mapped there. 256 MiB cost address space only: half a MiB of page tables where guards are marked in them. */
+/* A frame that is larger than stack and guard together begins below both, and its kernel writes to whatever
+ * is mapped there. 256 MiB cost address space only: half a MiB of page tables where guards are marked in
+ * them. */
 #define LARGE_GUARD ((size_t)256 << 20)
 
 struct drupe_threads {
