@@ -13,8 +13,8 @@ struct drupe_host_worker {
     /* Its own thread's, by ready.c: */
     unsigned chain;        /* tasks run one after the other without a look at the list */
     drupe_host_task *next; /* to be run next */
-    /* By worker.c. What it is at, for a fault that happens there; `busy` is not 0 while that is not our own
-     * code. */
+    /* By host_worker.c. What it is at, for a fault that happens there; `busy` is not 0 while that is not our
+     * own code. */
     _Atomic(int) busy;
     drupe_recovery recovery;
     jmp_buf landing; /* where it goes on after a fault */
@@ -47,12 +47,13 @@ struct drupe_host_tpool {
     _Atomic(unsigned) count; /* that may be at work */
     bool grows;              /* its tasks may wait for each other */
     bool opened, stopping;
-    _Atomic(bool) quick;   /* what they ran lately took less than waking somebody for it; by worker.c, as */
-    _Atomic(bool) napping; /* while it is quick, one of the sleeping ones looks from time to time, */
-    _Atomic(unsigned) sleeping;               /* or not yet started, of `count` */
-    _Atomic(bool) alarmed;                    /* the watcher looks whether they are stuck */
+    _Atomic(bool)
+        quick; /* what they ran lately took less than waking somebody for it; by host_worker.c, as */
+    _Atomic(bool) napping;      /* while it is quick, one of the sleeping ones looks from time to time, */
+    _Atomic(unsigned) sleeping; /* or not yet started, of `count` */
+    _Atomic(bool) alarmed;      /* the watcher looks whether they are stuck */
     _Alignas(64) _Atomic(unsigned) searching; /* awake without work, or on their way */
-    _Atomic(bool) spinning;                   /* while it is quick, only one of them searches; by worker.c */
+    _Atomic(bool) spinning; /* while it is quick, only one of them searches; by host_worker.c */
     _Alignas(64) pthread_mutex_t lock;
     drupe_service watcher; /* under `lock` */
 };
@@ -96,7 +97,8 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
 /* The worker is done with its part of the task. True for its last worker, which has to finish it. */
 bool drupe_host_worker_leave(drupe_host_task *task) DRUPE_MUST_CHECK;
 
-/* --- worker.c, host_fault.c: what a worker does --------------------------------------------------------- */
+/* --- host_worker.c, host_fault.c: what a worker does
+ * --------------------------------------------------------- */
 
 /* Do tasks until the thread pool closes. */
 void drupe_host_worker_run(drupe_host_worker *worker);
