@@ -43,6 +43,15 @@ def long_functions():
                 start = None
 
 
+def repeated_names():
+    """A name of a C file says which one is meant: two never share it."""
+    first = {}
+    for path in sources(".c", ".h"):
+        other = first.setdefault(path.name, path)
+        if other is not path:
+            yield f"{path.relative_to(ROOT)}: {other.relative_to(ROOT)} has the same name"
+
+
 def long_lines():
     for path in [*sources(".py"), *sorted((ROOT / "tools").glob("*.py")), *sorted((ROOT / "notebooks").rglob("*.py"))]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -138,6 +147,7 @@ def main():
         step("public headers", run(sys.executable, "tools/check_headers.py")),
         step("documents", run(sys.executable, "tools/check_documents.py")),
         step("functions under 60 lines", list(long_functions())),
+        step("names of C files", list(repeated_names())),
         step("Python lines of up to 120 characters", list(long_lines())),
         step("references in engine/python", list(reference_problems())),
         step("JupyterLab extension", list(script_problems())),
