@@ -58,13 +58,10 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
 static drupe_status before_unordered(const drupe_queue *queue, uint64_t number,
                                      drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
-    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
-        for (const drupe_inflight *at = lists[i]; at; at = at->next) {
-            if (at->what.number > number || is_over(queue, at)) continue;
-            *found = true;
-            DRUPE_TRY(add(user, drupe_event_retain(at->event)));
-        }
+    for (const drupe_inflight *at = queue->order.head; at; at = at->next) {
+        if (at->what.number > number || is_over(queue, at)) continue;
+        *found = true;
+        DRUPE_TRY(add(user, drupe_event_retain(at->event)));
     }
     return DRUPE_OK;
 }

@@ -159,8 +159,7 @@ bool drupe_deferred_serve(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     bool moved = drupe_deferred_advance(queue, entry);
     if (moved) {
-        entry->deferred = false;
-        queue->order.deferred = entry->next;
+        drupe_inflight_admit(queue, entry);
         drupe_queue_flush_locked(queue);
     }
     pthread_mutex_unlock(&queue->lock);

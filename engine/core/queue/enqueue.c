@@ -74,7 +74,6 @@ static drupe_status submit_ordered(drupe_queue *queue, drupe_inflight *entry, co
     if (queue->order.deferred || drupe_work_emulated(queue, work) ||
         drupe_inflight_ready(queue, entry) != DRUPE_READY) {
         DRUPE_TRY(drupe_inflight_defer(queue, entry, work));
-        if (!queue->order.deferred) queue->order.deferred = entry;
     } else {
         DRUPE_TRY(drupe_inflight_launch(queue, entry, work));
     }

@@ -137,7 +137,15 @@ void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry)
     else
         queue->order.head = entry;
     queue->order.tail = entry;
+    if (entry->deferred && !queue->order.deferred) queue->order.deferred = entry;
     drupe_queue_count(queue, 1);
+}
+
+void drupe_inflight_admit(drupe_queue *queue, drupe_inflight *entry)
+{
+    entry->deferred = false;
+    while (queue->order.deferred && !queue->order.deferred->deferred)
+        queue->order.deferred = queue->order.deferred->next;
 }
 
 /* --- Copies for deferred work --------------------------------------------------------------------------- */

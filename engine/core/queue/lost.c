@@ -61,8 +61,8 @@ typedef struct suspects {
 static suspects find_suspects(drupe_queue *queue, const char *function)
 {
     suspects found = {NULL, NULL, 0};
-    for (drupe_inflight *entry = queue->order.head; entry && entry != queue->order.deferred;
-         entry = entry->next) {
+    for (drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        if (entry->deferred) continue;
         if (is_over(queue, entry)) {
             /* And with it what stands before it. */
             if (!drupe_queue_unordered(queue)) found = (suspects){NULL, NULL, 0};

@@ -123,6 +123,8 @@ void drupe_inflight_put_back(drupe_queue *queue, drupe_inflight *entry);
 /* There is room for one. */
 void drupe_inflight_add_wait(drupe_inflight *entry, drupe_event *wait);
 void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry);
+/* It is no longer deferred: the backend has it, or it is over. */
+void drupe_inflight_admit(drupe_queue *queue, drupe_inflight *entry);
 /* Own copies of what `work` points to. */
 drupe_status drupe_inflight_copy_work(drupe_inflight *entry, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Whether a complete kernel of this queue proves those before it. */

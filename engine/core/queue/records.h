@@ -102,10 +102,8 @@ struct drupe_inflight {
  * (held); launch.c, which puts barriers between. */
 typedef struct drupe_order {
     drupe_inflight *head, *tail;
-    drupe_inflight *deferred; /* the first that the backend does not have, or NULL */
-    drupe_inflight
-        *deferred_tail;   /* of an out-of-order queue, where the deferred ones are a list of their own */
-    drupe_inflight *scan; /* of an out-of-order queue: what was looked at last */
+    drupe_inflight *deferred;   /* the first that the backend does not have, or NULL: see drupe_inflight */
+    drupe_inflight *scan;       /* of an out-of-order queue: what was looked at last */
     drupe_inflight *first_open; /* of an in-order queue: the first with an event that is not over, if known */
     drupe_inflight *looked;     /* of an in-order queue: the last that a look has told to be over; or NULL */
     _Atomic(size_t) count;

@@ -44,7 +44,8 @@ drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most)
     for (; most > 0 && queue->order.head; most--) {
         if (before && !before->next) before = NULL;
         drupe_inflight *entry = before ? before->next : queue->order.head;
-        if (drupe_phase_over(drupe_event_poll_locked(entry->event)) && !entry->event->abandoned) {
+        if (!entry->deferred && drupe_phase_over(drupe_event_poll_locked(entry->event)) &&
+            !entry->event->abandoned) {
             detach(queue, before);
             entry->next = list;
             list = entry;
@@ -63,14 +64,10 @@ void drupe_unordered_settle(drupe_queue *queue)
     }
 }
 
-static size_t unfinished(const drupe_inflight *list)
-{
-    size_t count = 0;
-    for (; list; list = list->next) count += !drupe_phase_over(drupe_event_phase(list->event));
-    return count;
-}
-
 size_t drupe_unordered_pending(drupe_queue *queue)
 {
-    return unfinished(queue->order.head) + unfinished(queue->order.deferred);
+    size_t count = 0;
+    for (const drupe_inflight *entry = queue->order.head; entry; entry = entry->next)
+        count += !drupe_phase_over(drupe_event_phase(entry->event));
+    return count;
 }

@@ -95,7 +95,7 @@ void drupe_deferred_let_pass(drupe_queue *queue)
         late = false;
         pthread_mutex_lock(&queue->lock);
         for (drupe_inflight *at = queue->order.deferred; at && !late; at = at->next) {
-            late = drupe_phase_over(drupe_event_phase(at->event));
+            late = at->deferred && drupe_phase_over(drupe_event_phase(at->event));
             if (!drupe_queue_unordered(queue)) break;
         }
         pthread_mutex_unlock(&queue->lock);

@@ -44,33 +44,15 @@ static bool known_over(const drupe_queue *queue, const drupe_inflight *entry)
 }
 
 /* The list is in the order of numbers, but for barriers that core has put between. */
-static uint64_t oldest_ordered(const drupe_queue *queue)
+static uint64_t oldest_of(drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
+    pthread_mutex_lock(&queue->lock);
     for (const drupe_inflight *entry = drupe_inflight_unlooked(queue); entry; entry = entry->next) {
         if (known_over(queue, entry)) continue;
         if (entry->what.number < oldest) oldest = entry->what.number;
         if (!entry->event || !entry->event->behind) break;
     }
-    return oldest;
-}
-
-static uint64_t oldest_unordered(const drupe_queue *queue)
-{
-    uint64_t oldest = UINT64_MAX;
-    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
-        for (const drupe_inflight *entry = lists[i]; entry; entry = entry->next) {
-            if (!known_over(queue, entry) && entry->what.number < oldest) oldest = entry->what.number;
-        }
-    }
-    return oldest;
-}
-
-static uint64_t oldest_of(drupe_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    uint64_t oldest = drupe_queue_unordered(queue) ? oldest_unordered(queue) : oldest_ordered(queue);
     pthread_mutex_unlock(&queue->lock);
     return oldest;
 }

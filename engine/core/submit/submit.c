@@ -329,8 +329,7 @@ static bool is_plain_mark(const drupe_submission *s)
 /* The queue's lock. */
 static bool has_nothing(const drupe_queue *queue)
 {
-    return !queue->order.head && !queue->order.deferred && !queue->shared &&
-           !drupe_device_loss(queue->base.device) &&
+    return !queue->order.head && !queue->shared && !drupe_device_loss(queue->base.device) &&
            !atomic_load_explicit(&queue->base.cause, memory_order_acquire);
 }
 
