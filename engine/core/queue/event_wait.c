@@ -10,12 +10,7 @@
 drupe_phase drupe_event_poll(drupe_event *event)
 {
     uint64_t ticks = 0;
-    return drupe_event_poll_by(event, &ticks);
-}
-
-drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks)
-{
-    if (!drupe_event_ask(event, ticks)) return drupe_event_phase(event);
+    if (!drupe_event_ask(event, &ticks)) return drupe_event_phase(event);
     /* Where order matters, what stands before it settles first. */
     if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue, false);
     return drupe_event_poll_locked(event);
@@ -164,26 +159,13 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
 {
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
-    drupe_inflight *entry = aligned_alloc(64, sizeof *entry);
-    drupe_event *fresh = drupe_object_new(NULL, NULL, sizeof *fresh, 0);
-    if (!entry || !fresh) {
-        free(entry);
-        free(fresh);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
-    }
-    memset(entry, 0, sizeof *entry);
-    entry->what.summary = &entry->summary;
-    snprintf(entry->label_copy, sizeof entry->label_copy, "%s", label ? label : "event");
-    entry->what.label = entry->label_copy;
-    entry->what.site = site ? site : drupe_core_site();
-    entry->what.cell = drupe_core_cell();
-    entry->what.cell_number = drupe_core_cell_number(entry->what.cell);
-    entry->summary.kind = DRUPE_WORK_HOST;
-    entry->what.number = fresh->number = drupe_inflight_next();
-    drupe_trace_skip(fresh->number);
-    fresh->entry = entry;
-    *event = fresh;
-    return DRUPE_OK;
+    drupe_inflight *entry = drupe_inflight_alone(label ? label : "event", site ? site : drupe_core_site());
+    *event = entry ? drupe_event_alone(entry) : NULL;
+    if (entry) drupe_trace_skip(entry->what.number);
+    if (*event) return DRUPE_OK;
+    if (entry) drupe_core_cell_release(entry->what.cell);
+    free(entry);
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
 }
 
 drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)

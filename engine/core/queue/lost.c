@@ -29,11 +29,9 @@ static bool is_over(const drupe_queue *queue, const drupe_inflight *entry)
 {
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
     drupe_event *event = entry->event;
-    if (entry->what.number <= queue->proof.proven) return true;
-    if (!event) return false;
-    drupe_phase phase = drupe_event_phase(event);
-    if (phase != DRUPE_PHASE_NATIVE || drupe_device_silent(queue->base.device))
-        return drupe_phase_over(phase);
+    if (drupe_inflight_over(queue, entry)) return true;
+    if (!event || drupe_event_phase(event) != DRUPE_PHASE_NATIVE || drupe_device_silent(queue->base.device))
+        return false;
     if (event->object.backend->event_state(event, &state) != DRUPE_OK || state != DRUPE_EVENT_COMPLETE)
         return false;
     drupe_event_complete(event, DRUPE_PHASE_NATIVE); /* later nobody can find out */

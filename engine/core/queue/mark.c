@@ -62,7 +62,7 @@ static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_ca
 
 void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause)
 {
-    uint64_t written = atomic_exchange(&entry->written, 0);
+    uint64_t written = drupe_inflight_take_written(entry);
     for (size_t i = 0; written && i < entry->what.nrefs; i++) {
         if (entry->what.refs[i].release != drupe_uses_drop || !drupe_effect_bit(written, i)) continue;
         bool replaced = i < 64 && drupe_effect_bit(entry->replaced, i);
@@ -230,12 +230,11 @@ drupe_status drupe_memory_contents(drupe_memory *memory)
     return check(memory);
 }
 
-drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,
-                              drupe_cause **pending_failure)
+drupe_status drupe_marks_read(const drupe_operands *uses, drupe_cause **pending_failure)
 {
-    for (size_t i = 0; i < nrefs; i++) {
-        if (refs[i].release == drupe_uses_drop && drupe_effect_bit(read, i))
-            DRUPE_TRY(read_one(refs[i].object, pending_failure));
+    for (size_t i = 0; i < uses->nrefs; i++) {
+        if (uses->refs[i].release == drupe_uses_drop && drupe_effect_bit(uses->read, i))
+            DRUPE_TRY(read_one(uses->refs[i].object, pending_failure));
     }
     return DRUPE_OK;
 }

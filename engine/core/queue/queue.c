@@ -20,15 +20,15 @@ void drupe_queue_destroy(drupe_queue *queue)
     }
     if (queue->opened && !drupe_device_silent(queue->base.device)) {
         /* Nothing is left; the driver is told to wait because its interface asks for that. */
-        if (queue->base.slot->backend->queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK)
-            queue->proof.silent = false;
+        drupe_status status = queue->base.slot->backend->queue_wait(queue, DRUPE_FOREVER);
+        (void)status;
         queue->base.slot->backend->queue_close(queue);
     }
-    if (atomic_exchange(&queue->base.marks_due, 0)) atomic_fetch_sub(&drupe_marks_owed, 1);
+    drupe_marks_settle_locked(queue);
     drupe_inflight_forget_spares(queue);
     drupe_event_forget_spares(queue);
     drupe_cause_release(atomic_exchange(&queue->base.cause, NULL));
-    drupe_cause_release(queue->names.barrier_failure);
+    drupe_cause_release(queue->unordered.breached);
     pthread_mutex_destroy(&queue->lock);
     drupe_slot *slot = queue->base.slot;
     drupe_device_release(queue->base.device);
@@ -154,34 +154,6 @@ static uint64_t time_left(uint64_t deadline)
     return deadline > now ? deadline - now : 0;
 }
 
-/* After the last submission `number` is over: establish that all before it are, and hear of silent failures.
- */
-static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, uint64_t deadline)
-{
-    drupe_status status = DRUPE_OK;
-    pthread_mutex_lock(&queue->lock);
-    if (queue->proof.silent || !complete) {
-        /* When work was added meanwhile the driver may still be busy, which proves nothing and harms nothing.
-         */
-        uint64_t left = complete ? 0 : time_left(deadline);
-        status = queue->base.slot->backend->queue_wait(queue, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
-        if (status != DRUPE_E_TIMEOUT) queue->proof.silent = false;
-        if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
-    }
-    if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
-        drupe_cause *trouble = drupe_queue_trouble(queue);
-        if (!trouble) {
-            trouble = drupe_cause_silent(queue, number);
-            drupe_queue_set_cause(queue, trouble, queue->proof.proven);
-        }
-        drupe_cause_release(trouble);
-        status = DRUPE_OK;
-    }
-    if (status == DRUPE_OK && queue->proof.proven < number) queue->proof.proven = number;
-    pthread_mutex_unlock(&queue->lock);
-    return status;
-}
-
 /* DRUPE_OK when all is over, however it ended; or DRUPE_E_TIMEOUT, or why no mark could be made. */
 static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
 {
@@ -198,7 +170,7 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
     while (!proven) {
         bool complete = !mark || drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE;
         status = drupe_loss_check(queue->base.device);
-        if (status == DRUPE_OK) status = prove(queue, number, complete, deadline);
+        if (status == DRUPE_OK) status = drupe_queue_prove(queue, number, complete, time_left(deadline));
         proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
     }
     drupe_event_release(mark);

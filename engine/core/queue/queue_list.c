@@ -1,4 +1,4 @@
-/* The list of all queues, and pushing what they were given to the hardware. */
+/* The list of all queues. */
 #include "core/queue/launch.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,20 +50,4 @@ size_t drupe_queue_list(drupe_queue **queues, size_t capacity)
     }
     pthread_mutex_unlock(&all_lock);
     return count;
-}
-
-void drupe_queue_flush_locked(drupe_queue *queue)
-{
-    if (!queue->unflushed || drupe_device_silent(queue->base.device)) return;
-    queue->unflushed = false;
-    /* A queue that cannot be flushed shows it in its events. */
-    if (queue->base.slot->backend->queue_flush(queue) != DRUPE_OK) return;
-}
-
-void drupe_queue_flush(drupe_queue *queue)
-{
-    if (!queue->base.slot->backend->queue_flush) return;
-    pthread_mutex_lock(&queue->lock);
-    drupe_queue_flush_locked(queue);
-    pthread_mutex_unlock(&queue->lock);
 }

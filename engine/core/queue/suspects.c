@@ -46,7 +46,7 @@ void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t 
     drupe_trace_record record;
     size_t count = 0, used = strlen(error->text);
     uint64_t last = drupe_inflight_latest();
-    if (!queue->proof.infers || error->status != DRUPE_E_DEVICE_LOST) return;
+    if (!queue->infers || error->status != DRUPE_E_DEVICE_LOST) return;
     if (last - number >= DRUPE_TRACE_RECORDS) last = number + DRUPE_TRACE_RECORDS - 1;
     for (uint64_t id = number + 1; id <= last; id++) {
         bool ours = drupe_trace_one(id, &record) && record.queue == queue->base.number;

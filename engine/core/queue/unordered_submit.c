@@ -1,7 +1,7 @@
 /* Out-of-order queues: ordered by waits and barriers alone.
  *
  * Core names everything to the backend. A barrier waits by name for all that is not over, and what follows
- * waits for the last barrier, the queue's `last_barrier`: so the rules for waits, in launching and in
+ * waits for the last barrier, the queue's `unordered.barrier`: so the rules for waits, in launching and in
  * failing, are all the rules there are, and a backend may run such a queue in any order, or in order. Every
  * submission has an event. What cannot be launched is deferred on its own, and stays where it is on the list
  * when it is launched. */
@@ -13,36 +13,35 @@
 /* Why the last barrier failed, if that counts for this submission. Retained, or NULL. */
 static drupe_cause *breached(drupe_queue *queue, uint64_t number)
 {
-    if (queue->names.last_barrier && drupe_event_settled(queue->names.last_barrier) == DRUPE_PHASE_FAILED)
-        drupe_unordered_drop_fence(queue);
-    if (!queue->names.barrier_failure) return NULL;
-    if (drupe_cause_stops(queue->names.barrier_failure, number, queue))
-        return drupe_cause_retain(queue->names.barrier_failure);
+    if (queue->unordered.barrier && drupe_event_settled(queue->unordered.barrier) == DRUPE_PHASE_FAILED)
+        drupe_unordered_fence(queue, NULL);
+    if (!queue->unordered.breached) return NULL;
+    if (drupe_cause_stops(queue->unordered.breached, number, queue))
+        return drupe_cause_retain(queue->unordered.breached);
     drupe_unordered_breach(queue, NULL);
     return NULL;
 }
 
 /* What has failed already. Retained, or NULL. */
-static drupe_cause *pending_failure_of(drupe_queue *queue, drupe_inflight *entry, bool barrier)
+static drupe_cause *pending_failure_of(drupe_queue *queue, drupe_inflight *entry, bool barrier,
+                                       drupe_cause *unwritten)
 {
     for (size_t i = 0; i < entry->nwaits; i++) {
-        if (drupe_event_settled(entry->waits[i]) != DRUPE_PHASE_FAILED) continue;
-        drupe_cause *cause =
-            drupe_cause_of_wait(entry->waits[i]->cause, &entry->what, queue, entry->what.number);
-        drupe_queue_set_cause(queue, cause, entry->what.number);
-        return cause;
+        if (drupe_event_settled(entry->waits[i]) == DRUPE_PHASE_FAILED)
+            return drupe_inflight_fails_for(queue, entry, entry->waits[i]->cause);
     }
     drupe_cause *cause = breached(queue, entry->what.number);
     if (!cause && barrier) cause = drupe_queue_pending_failure(queue, entry->what.number);
-    return cause ? cause : drupe_inflight_pending_failure(queue, entry);
+    return cause ? cause : drupe_inflight_fails_for(queue, entry, unwritten);
 }
 
 static void add_waits(drupe_queue *queue, drupe_inflight *entry, bool barrier)
 {
     uint64_t after = 0;
-    if (queue->names.last_barrier && drupe_event_phase(queue->names.last_barrier) != DRUPE_PHASE_COMPLETE) {
-        after = queue->names.last_barrier->number;
-        drupe_inflight_add_wait(entry, queue->names.last_barrier);
+    drupe_event *last = queue->unordered.barrier;
+    if (last && drupe_event_phase(last) != DRUPE_PHASE_COMPLETE) {
+        after = last->number;
+        drupe_inflight_add_wait(entry, last);
     }
     for (const drupe_inflight *at = barrier ? queue->order.head : NULL; at; at = at->next) {
         if (at->what.number > after && !drupe_phase_over(drupe_event_phase(at->event)))
@@ -52,10 +51,12 @@ static void add_waits(drupe_queue *queue, drupe_inflight *entry, bool barrier)
 
 /* --- Submitting ----------------------------------------------------------------------------------------- */
 
-drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
-                                    bool barrier, bool *over)
+drupe_status drupe_unordered_submit(const drupe_submit_info *info, drupe_inflight *entry,
+                                    const drupe_work *work, drupe_cause *unwritten, bool *over)
 {
-    drupe_cause *cause = pending_failure_of(queue, entry, barrier);
+    drupe_queue *queue = info->queue;
+    bool barrier = drupe_submit_info_is_barrier(info, work);
+    drupe_cause *cause = pending_failure_of(queue, entry, barrier, unwritten);
     *over = true;
     if (cause) {
         drupe_event_fail_behind(entry->event, cause, entry);
@@ -64,16 +65,14 @@ drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, c
         return DRUPE_OK;
     }
     add_waits(queue, entry, barrier);
-    if (drupe_work_emulated(queue, work) || drupe_inflight_ready(queue, entry) != DRUPE_READY) {
-        DRUPE_TRY(drupe_inflight_defer(queue, entry, work));
-    } else {
-        DRUPE_TRY(drupe_inflight_launch(queue, entry, work));
-        if (entry->done) return DRUPE_OK;
-    }
-    drupe_inflight_append(queue, entry);
+    bool deferred =
+        drupe_work_emulated(queue, work) || drupe_inflight_ready(queue, entry, work) != DRUPE_READY;
+    DRUPE_TRY(deferred ? drupe_inflight_defer(queue, entry, work)
+                       : drupe_inflight_launch(queue, entry, work));
+    if (entry->done) return DRUPE_OK;
+    drupe_inflight_append(queue, entry, deferred);
     *over = false;
-    if (!barrier) return DRUPE_OK;
-    queue->names.last_barrier = entry->event;
+    if (barrier) drupe_unordered_fence(queue, entry->event);
     return DRUPE_OK;
 }
 

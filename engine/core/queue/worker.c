@@ -103,10 +103,10 @@ drupe_status drupe_worker_start(void)
     return status;
 }
 
-void drupe_worker_post(drupe_job *job)
+void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(drupe_job *), const char *what)
 {
+    *job = (drupe_job){.run = run, .fail = fail, .what = what};
     pthread_mutex_lock(&pool.lock);
-    job->next = NULL;
     if (pool.last)
         pool.last->next = job;
     else

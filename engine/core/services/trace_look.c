@@ -37,19 +37,13 @@ void drupe_trace_look(void)
     }
 }
 
-static bool known_over(const drupe_queue *queue, const drupe_inflight *entry)
-{
-    if (entry->event) return drupe_phase_over(drupe_event_phase(entry->event));
-    return entry->what.number <= queue->proof.proven;
-}
-
 /* The list is in the order of numbers, but for barriers that core has put between. */
 static uint64_t oldest_of(drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
     pthread_mutex_lock(&queue->lock);
     for (const drupe_inflight *entry = drupe_inflight_unlooked(queue); entry; entry = entry->next) {
-        if (known_over(queue, entry)) continue;
+        if (drupe_inflight_over(queue, entry)) continue;
         if (entry->what.number < oldest) oldest = entry->what.number;
         if (!entry->event || !entry->event->behind) break;
     }

@@ -20,10 +20,10 @@ static drupe_status loss_copy(drupe_queue *queue, void *dst, const void *src, si
 {
     if (event) {
         pthread_mutex_lock(&queue->lock);
-        drupe_status status = drupe_event_next(queue, event);
+        drupe_status status = drupe_event_next(queue, 0, NULL, event);
         pthread_mutex_unlock(&queue->lock);
         DRUPE_TRY(status);
-        atomic_store(&(*event)->phase, DRUPE_PHASE_COMPLETE);
+        drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
     }
     memcpy(dst, src, bytes);
     return DRUPE_OK;

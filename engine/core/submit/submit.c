@@ -42,13 +42,13 @@ drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *
     return status;
 }
 
-/* Passes the references on. */
-drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name)
+drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_operands *uses,
+                                        const char *name)
 {
-    drupe_submit_info info = {
+    return (drupe_submit_info){
         .queue = s->queue,
-        .waits = refs->nbefore ? refs->before : s->waits,
-        .nwaits = refs->nbefore ? refs->nbefore : s->nwaits,
+        .waits = s->waits,
+        .nwaits = s->nwaits,
         .label = s->label ? s->label : name,
         .label_static = !s->label,
         .accesses = s->accesses,
@@ -56,17 +56,19 @@ drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_re
         .kept = keeps_host_memory(s),
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
-        .refs = refs->list,
-        .nrefs = refs->count,
-        .bytes = refs->bytes,
-        .written = refs->written,
-        .replaced = refs->replaced,
-        .read = refs->read,
-        .marks_seen = refs->marks_seen,
-        .pending_failure = refs->pending_failure,
+        .uses = *uses,
     };
-    refs->count = 0;
-    refs->passed_on = true;
+}
+
+/* Passes the references on. */
+drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name)
+{
+    const drupe_operands uses = drupe_refs_pass(refs);
+    drupe_submit_info info = drupe_submission_info(s, &uses, name);
+    if (refs->nbefore) {
+        info.waits = refs->before;
+        info.nwaits = refs->nbefore;
+    }
     return info;
 }
 
@@ -86,8 +88,8 @@ static void tell_refused(const drupe_submission *s, const char *label, const dru
     if (!s) return;
     void *cell = drupe_core_cell();
     const drupe_subject what = {.label = s->label ? s->label : label,
-                                .refs = refs->list,
-                                .nrefs = (uint32_t)refs->count,
+                                .refs = refs->all.refs,
+                                .nrefs = (uint32_t)refs->all.nrefs,
                                 .site = s->site ? s->site : drupe_core_site(),
                                 .cell_number = drupe_core_cell_number(cell),
                                 .summary = &summary};
@@ -102,11 +104,6 @@ drupe_status drupe_submission_end(const drupe_submission *s, const char *name, c
                                   drupe_refs *refs, drupe_status status)
 {
     if (status != DRUPE_OK && !refs->passed_on) tell_refused(s, name, work, refs);
-    if (refs->count) {
-        drupe_error kept = *drupe_error_last();
-        drupe_refs_drop(refs);
-        if (status != DRUPE_OK) drupe_error_restore(&kept);
-    }
     drupe_refs_drop(refs);
     return status;
 }
@@ -341,12 +338,13 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
     drupe_queue *queue = s->queue;
     uint32_t cell_number = drupe_core_cell_here(), site = s->site ? s->site : drupe_core_site();
     pthread_mutex_lock(&queue->lock);
-    bool made = has_nothing(queue) && drupe_event_next(queue, event) == DRUPE_OK;
+    uint64_t number = has_nothing(queue) ? drupe_inflight_next() : 0;
+    bool made = number && drupe_event_next(queue, number, NULL, event) == DRUPE_OK;
+    if (number && !made) drupe_trace_skip(number);
     if (made) {
-        uint64_t number = drupe_inflight_next();
         drupe_trace_barrier(&queue->traced, number, site, cell_number);
-        (*event)->number = queue->proof.proven = number;
-        atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);
+        drupe_queue_proven(queue, number);
+        drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
     }
     pthread_mutex_unlock(&queue->lock);
     return made;

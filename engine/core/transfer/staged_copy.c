@@ -234,8 +234,7 @@ static void hurry(drupe_pieces *pieces)
         struct thread *thread = &c->threads[i];
         atomic_fetch_add(&c->references, 1);
         thread->copy = c;
-        thread->job = (drupe_job){.run = run_thread, .fail = fail_thread, .what = "copy"};
-        drupe_worker_post(&thread->job);
+        drupe_worker_post(&thread->job, run_thread, fail_thread, "copy");
     }
 }
 
@@ -264,13 +263,13 @@ static drupe_status send(drupe_staged_copy *c, size_t index)
     const void *src = c->to_device ? buffer : c->src + piece->offset;
     DRUPE_TRY(drupe_loss_check(queue->base.device));
     pthread_mutex_lock(&queue->lock);
-    drupe_status status = drupe_event_next(queue, &piece->event);
+    drupe_status status = drupe_event_next(queue, 0, NULL, &piece->event);
     if (status != DRUPE_OK) {
         pthread_mutex_unlock(&queue->lock);
         return status;
     }
     drupe_submit submit = {.queue = queue, .event = piece->event};
-    piece->event->opened = true;
+    drupe_event_hand_over(piece->event);
     status = backend->submit_copy(&submit, dst, src, piece->bytes);
     drupe_error kept = *drupe_error_last();
     /* A queue that cannot be flushed shows it in its events. */
