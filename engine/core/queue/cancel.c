@@ -44,12 +44,12 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
     drupe_cause *cause = NULL;
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&queue->lock);
-    size_t before = drupe_unordered_pending(queue);
+    size_t before = drupe_queue_unfinished(queue);
     if (queue->order.deferred) status = drupe_cause_cancelling(queue, 0, &cause);
     if (cause) drupe_cause_report(cause);
     for (drupe_inflight *entry = queue->order.deferred; cause && entry; entry = entry->next)
         drupe_event_give_up(entry->event, cause);
-    *left = drupe_unordered_pending(queue);
+    *left = drupe_queue_unfinished(queue);
     *given_up = before - *left;
     drupe_cause_release(cause);
     pthread_mutex_unlock(&queue->lock);

@@ -48,11 +48,7 @@ static drupe_status timed_out(void)
 static drupe_status await_native(drupe_event *event, uint64_t deadline)
 {
     drupe_queue_flush(event->queue);
-    uint64_t left = DRUPE_FOREVER;
-    if (deadline != UINT64_MAX) {
-        uint64_t now = drupe_now_ns();
-        left = deadline > now ? deadline - now : 0;
-    }
+    uint64_t left = drupe_time_left(deadline);
     drupe_status status =
         event->object.backend->event_wait(event, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
     if (status == DRUPE_E_TIMEOUT && left > DRUPE_SLICE_NS) return DRUPE_OK;

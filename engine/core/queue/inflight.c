@@ -434,21 +434,38 @@ void drupe_inflight_drop(drupe_queue *queue, drupe_inflight *list)
                                                   memory_order_release, memory_order_relaxed)) {}
 }
 
+void drupe_queue_settle_locked(drupe_queue *queue, bool inferring)
+{
+    uint64_t ticks = 0;
+    poll_walk walk = {.span = inferring ? SPAN : 1, .ticks = &ticks};
+    bool unordered = drupe_queue_unordered(queue);
+    drupe_queue_flush_locked(queue);
+    for (drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        if (entry->event && !drupe_phase_over(inflight_poll(queue, entry, &walk)) && !unordered) break;
+    }
+}
+
 void drupe_queue_settle(drupe_queue *queue, bool inferring)
 {
     pthread_mutex_lock(&queue->lock);
-    drupe_queue_flush_locked(queue);
-    drupe_inflight *entry = queue->order.head;
-    uint64_t ticks = 0;
-    poll_walk walk = {.span = inferring ? SPAN : 1, .ticks = &ticks};
-    if (drupe_queue_unordered(queue)) {
-        drupe_unordered_settle(queue);
-        entry = NULL;
-    }
-    for (; entry && entry != queue->order.deferred; entry = entry->next) {
-        if (entry->event && !drupe_phase_over(inflight_poll(queue, entry, &walk))) break;
-    }
+    drupe_queue_settle_locked(queue, inferring);
     pthread_mutex_unlock(&queue->lock);
+}
+
+size_t drupe_queue_unfinished(const drupe_queue *queue)
+{
+    size_t count = 0;
+    bool unordered = drupe_queue_unordered(queue);
+    for (const drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        drupe_phase phase = entry->event ? drupe_event_phase(entry->event) : DRUPE_PHASE_NATIVE;
+        /* Silent work counts until something behind it is known to be complete. */
+        bool proves = phase == DRUPE_PHASE_COMPLETE || entry->what.number <= queue->proof.proven;
+        if (proves && !unordered)
+            count = 0;
+        else
+            count += !drupe_phase_over(phase);
+    }
+    return count;
 }
 
 drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complete, uint64_t left_ns)

@@ -159,6 +159,10 @@ static inline drupe_inflight *drupe_inflight_unlooked(const drupe_queue *queue)
 {
     return queue->order.looked ? queue->order.looked->next : queue->order.head;
 }
+/* drupe_queue_settle(). */
+void drupe_queue_settle_locked(drupe_queue *queue, bool inferring);
+/* How many submissions are not known to be over. */
+size_t drupe_queue_unfinished(const drupe_queue *queue);
 /* Whether it is known to be over; of silent work: because something behind it has proven that. */
 static inline bool drupe_inflight_over(const drupe_queue *queue, const drupe_inflight *entry)
 {

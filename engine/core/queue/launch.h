@@ -101,7 +101,7 @@ void drupe_inflight_refuse(drupe_queue *queue, drupe_inflight *entry);
 
 /* --- unordered.c, unordered_submit.c: out-of-order queues ----------------------------------------------- */
 
-/* The following six need the queue's lock. */
+/* The following five need the queue's lock. */
 /* The last barrier failed for `cause` (NULL: that counts no more). */
 void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause);
 /* The last barrier is this one; `event` NULL: its entry is about to go, or it has failed. */
@@ -115,8 +115,6 @@ drupe_status drupe_unordered_submit(const drupe_submit_info *info, drupe_infligh
                                     bool *over) DRUPE_MUST_CHECK;
 /* Detach what is over, looking at `most` entries only. */
 drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most);
-void drupe_unordered_settle(drupe_queue *queue);
-size_t drupe_unordered_pending(drupe_queue *queue);
 /* Until everything submitted so far is over. */
 drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_MUST_CHECK;
 /* The waiter's step: launch what can be. True when something moved. */

@@ -111,20 +111,9 @@ size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t cap
 
 size_t drupe_queue_pending(drupe_queue *queue)
 {
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    size_t pending = 0;
-    if (drupe_device_loss(queue->base.device)) return 0;
+    if (drupe_core_check() != DRUPE_OK || drupe_device_loss(queue->base.device)) return 0;
     pthread_mutex_lock(&queue->lock);
-    bool unordered = drupe_queue_unordered(queue);
-    if (unordered) pending = drupe_unordered_pending(queue);
-    /* Silent work counts until something behind it is known to be complete. */
-    for (drupe_inflight *entry = unordered ? NULL : queue->order.head; entry; entry = entry->next) {
-        drupe_phase phase = entry->event ? drupe_event_phase(entry->event) : DRUPE_PHASE_NATIVE;
-        if (phase == DRUPE_PHASE_COMPLETE || entry->what.number <= queue->proof.proven)
-            pending = 0;
-        else if (phase != DRUPE_PHASE_FAILED)
-            pending++;
-    }
+    size_t pending = drupe_queue_unfinished(queue);
     pthread_mutex_unlock(&queue->lock);
     return pending;
 }
@@ -147,13 +136,6 @@ void drupe_queue_collect(drupe_queue *queue)
 
 /* --- Waiting -------------------------------------------------------------------------------------------- */
 
-static uint64_t time_left(uint64_t deadline)
-{
-    if (deadline == UINT64_MAX) return DRUPE_FOREVER;
-    uint64_t now = drupe_now_ns();
-    return deadline > now ? deadline - now : 0;
-}
-
 /* DRUPE_OK when all is over, however it ended; or DRUPE_E_TIMEOUT, or why no mark could be made. */
 static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
 {
@@ -170,8 +152,9 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
     while (!proven) {
         bool complete = !mark || drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE;
         status = drupe_loss_check(queue->base.device);
-        if (status == DRUPE_OK) status = drupe_queue_prove(queue, number, complete, time_left(deadline));
-        proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
+        if (status == DRUPE_OK)
+            status = drupe_queue_prove(queue, number, complete, drupe_time_left(deadline));
+        proven = status != DRUPE_E_TIMEOUT || drupe_time_left(deadline) == 0;
     }
     drupe_event_release(mark);
     if (status == DRUPE_OK) drupe_deferred_let_pass(queue);
@@ -231,7 +214,7 @@ void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
     /* Without a mark (no memory) the driver itself is asked; deferred work cannot be waited for then. */
     if (await_all(queue, deadline) != DRUPE_OK && drupe_error_last()->status != DRUPE_E_TIMEOUT) {
         if (drupe_device_silent(queue->base.device)) return;
-        if (queue->base.slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
+        if (queue->base.slot->backend->queue_wait(queue, drupe_time_left(deadline)) != DRUPE_OK) return;
     }
     pthread_mutex_lock(&queue->lock);
     drupe_inflight *finished = drupe_inflight_reap(queue, SIZE_MAX, false);

@@ -120,6 +120,13 @@ void drupe_queue_settle(drupe_queue *queue, bool inferring);
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
 /* Push what was submitted to the hardware. */
 void drupe_queue_flush(drupe_queue *queue);
+/* Until then, or DRUPE_FOREVER. */
+static inline uint64_t drupe_time_left(uint64_t deadline)
+{
+    if (deadline == UINT64_MAX) return DRUPE_FOREVER;
+    uint64_t now = drupe_now_ns();
+    return deadline > now ? deadline - now : 0;
+}
 /* Its last inner reference is gone. */
 void drupe_queue_destroy(drupe_queue *queue);
 /* queue_list.c: it is complete, and others may find it; it goes. */

@@ -3,12 +3,13 @@
 #define DRUPE_CORE_RECORDS_H
 
 #include "core/failure/failure_room.h"
+#include <sys/queue.h>
 
 typedef struct drupe_inflight drupe_inflight;
 
 /* Something for a worker to do; part of what it is about. worker.c's. */
 typedef struct drupe_job {
-    struct drupe_job *next;
+    STAILQ_ENTRY(drupe_job) next;
     void (*run)(struct drupe_job *job); /* these three as drupe_worker_post() got them */
     void (*fail)(struct drupe_job *job);
     const char *what;
@@ -86,7 +87,7 @@ struct drupe_inflight {
     uint32_t waits_capacity;
     /* Which of `refs` it writes, as far as they are memory (those from 64 on all), until they were marked. */
     _Atomic(uint64_t) written;
-    uint64_t replaced; /* those of them of which no byte stays */
+    uint64_t replaced;       /* those of them of which no byte stays */
     drupe_deferral deferral; /* its beginning beside what is read when the entry is dropped */
     drupe_event *waits_inline[DRUPE_INFLIGHT_WAITS];
     drupe_arg_summary summary;

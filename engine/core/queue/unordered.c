@@ -41,18 +41,3 @@ drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most)
     queue->unordered.scan = queue->order.head ? before : NULL;
     return list;
 }
-
-void drupe_unordered_settle(drupe_queue *queue)
-{
-    for (drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
-        drupe_event_poll_locked(entry->event);
-    }
-}
-
-size_t drupe_unordered_pending(drupe_queue *queue)
-{
-    size_t count = 0;
-    for (const drupe_inflight *entry = queue->order.head; entry; entry = entry->next)
-        count += !drupe_phase_over(drupe_event_phase(entry->event));
-    return count;
-}

@@ -19,7 +19,7 @@ static void look_at(drupe_queue *queue)
     if (queue->proof.unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
     bool unordered = drupe_queue_unordered(queue);
-    if (unordered) drupe_unordered_settle(queue);
+    if (unordered) drupe_queue_settle_locked(queue, false);
     /* Submitters come between. */
     while (!unordered && drupe_inflight_look(queue, LOOK_MOST)) {
         pthread_mutex_unlock(&queue->lock);

@@ -108,6 +108,18 @@ drupe_status drupe_submission_end(const drupe_submission *s, const char *name, c
     return status;
 }
 
+drupe_status drupe_submission_run(const drupe_submission *s, const drupe_work *work, const char *name,
+                                  drupe_submission_check check, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = drupe_submission_begin(s, &refs);
+    if (status == DRUPE_OK && check) status = check(s, work, name, &refs);
+    if (s && status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
+    return drupe_submission_end(s, name, work, &refs, status);
+}
+
 /* --- Kernels -------------------------------------------------------------------------------------------- */
 
 static drupe_status check_kernel(const drupe_queue *queue, const drupe_kernel *kernel, size_t nargs)
@@ -301,17 +313,6 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
 
 /* --- Barrier and host function -------------------------------------------------------------------------- */
 
-/* What uses nothing but the caller's keeps. */
-static drupe_status submit_bare(const drupe_submission *s, const drupe_work *work, const char *name,
-                                drupe_event **event)
-{
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_status status = drupe_submission_begin(s, &refs);
-    if (s && status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
-    return drupe_submission_end(s, name, work, &refs, status);
-}
-
 /* Whether a barrier of this submission would be over at once, if nothing is on the queue, and say no more
  * than that. Others may have given the driver's queue work, and layers and profiling want to see barriers. */
 static bool is_plain_mark(const drupe_submission *s)
@@ -355,24 +356,26 @@ drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event
     if (event) *event = NULL;
     if (event && mark_nothing(s, event)) return DRUPE_OK;
     const drupe_work work = {.kind = DRUPE_WORK_BARRIER};
-    return submit_bare(s, &work, drupe_label_barrier, event);
+    return drupe_submission_run(s, &work, drupe_label_barrier, NULL, event);
 }
 
 drupe_status drupe_submit_turn(const drupe_submission *s, drupe_event **event)
 {
     const drupe_work work = {.kind = DRUPE_WORK_HOST};
-    *event = NULL;
-    return submit_bare(s, &work, "work of the caller", event);
+    return drupe_submission_run(s, &work, "work of the caller", NULL, event);
+}
+
+static drupe_status check_host(const drupe_submission *s, const drupe_work *work, const char *name,
+                               drupe_refs *refs)
+{
+    (void)s;
+    (void)name;
+    (void)refs;
+    return work->fn ? DRUPE_OK : drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
 }
 
 drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
 {
     const drupe_work work = {.kind = DRUPE_WORK_HOST, .fn = fn, .user = user};
-    if (event) *event = NULL;
-    if (fn) return submit_bare(s, &work, drupe_label_host, event);
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_status status = drupe_submission_begin(s, &refs);
-    if (status == DRUPE_OK) status = drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
-    return drupe_submission_end(s, drupe_label_host, &work, &refs, status);
+    return drupe_submission_run(s, &work, drupe_label_host, check_host, event);
 }

@@ -32,6 +32,11 @@ drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_re
 /* Both, and the submission itself. */
 drupe_status drupe_submission_finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                      const char *name, drupe_event **event) DRUPE_MUST_CHECK;
+/* A submission from beginning to end, whose work needs nothing but `check` (NULL: nothing). */
+typedef drupe_status (*drupe_submission_check)(const drupe_submission *s, const drupe_work *work,
+                                               const char *name, drupe_refs *refs);
+drupe_status drupe_submission_run(const drupe_submission *s, const drupe_work *work, const char *name,
+                                  drupe_submission_check check, drupe_event **event) DRUPE_MUST_CHECK;
 /* Give back what is left, and write down why a submission was refused. Returns `status`. */
 drupe_status drupe_submission_end(const drupe_submission *s, const char *name, const drupe_work *work,
                                   drupe_refs *refs, drupe_status status) DRUPE_MUST_CHECK;

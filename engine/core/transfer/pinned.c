@@ -115,14 +115,15 @@ static unsigned thread_count(void)
     return count < DRUPE_STAGED_COPY_THREADS ? (unsigned)count : DRUPE_STAGED_COPY_THREADS;
 }
 
-static drupe_status open_staged_copy(const drupe_queue *queue, way chosen, drupe_staged_copy **copy)
+static drupe_status open_staged_copy(drupe_queue *queue, way chosen, bool to_device, const drupe_work *work,
+                                     drupe_staged_copy **copy)
 {
     drupe_ring *ring = NULL;
     unsigned count = thread_count();
     if (chosen == WAY_DIRECT && count < 2)
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "A copy needs two threads.");
     if (chosen == WAY_RING) DRUPE_TRY(ring_take(queue->base.context, &ring));
-    *copy = drupe_staged_copy_new(ring, count);
+    *copy = drupe_staged_copy_new(ring, count, queue, to_device, work);
     if (*copy) return DRUPE_OK;
     drupe_ring_give_back(ring);
     return DRUPE_E_NO_MEMORY;
@@ -135,11 +136,10 @@ drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, co
     if (chosen == WAY_DRIVER) return DRUPE_OK;
     drupe_staged_copy *copy = NULL;
     drupe_error kept = *drupe_error_last();
-    if (open_staged_copy(queue, chosen, &copy) != DRUPE_OK) {
+    if (open_staged_copy(queue, chosen, dst->memory != NULL, work, &copy) != DRUPE_OK) {
         drupe_error_restore(&kept); /* then the driver makes it, as well as it can */
         return DRUPE_OK;
     }
-    drupe_staged_copy_load(copy, queue, dst->memory != NULL, work);
     DRUPE_TRY(drupe_refs_add(refs, copy, drupe_staged_copy_release));
     work->fn = drupe_staged_copy_run;
     work->user = copy;

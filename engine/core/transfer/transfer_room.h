@@ -38,12 +38,10 @@ void drupe_ring_give_back(drupe_ring *ring); /* NULL-safe; nothing is in flight 
 #define DRUPE_STAGED_COPY_THREADS 12u
 
 typedef struct drupe_staged_copy drupe_staged_copy;
-/* A copy by so many threads. Takes the ring, which may be NULL; NULL: no memory, and the ring is not taken.
- */
-drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads);
-/* Which copy; `queue` must outlive its run. */
-void drupe_staged_copy_load(drupe_staged_copy *copy, drupe_queue *queue, bool to_device,
-                            const drupe_work *work);
+/* The copy of `work` by so many threads; `queue` must outlive its run. Takes the ring, which may be NULL;
+ * NULL: no memory, and the ring is not taken. */
+drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads, drupe_queue *queue,
+                                         bool to_device, const drupe_work *work);
 void drupe_staged_copy_release(void *copy);
 /* The body of the submission, a drupe_host_fn; once. Whatever happens, nothing is under way afterwards. */
 drupe_status drupe_staged_copy_run(void *copy);
