@@ -25,7 +25,6 @@ struct drupe_watch {
     void (*wake)(void *user);
     void *user;
     watched_list pending, done;
-    size_t count;
     drupe_watch *next; /* all watches */
 };
 
@@ -121,7 +120,6 @@ static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool
     if (drupe_event_poll(event) == DRUPE_PHASE_NATIVE) drupe_queue_flush(event->queue);
     pthread_mutex_lock(&watch->lock);
     TAILQ_INSERT_TAIL(&watch->pending, fresh, link);
-    watch->count++;
     pthread_mutex_unlock(&watch->lock);
     drupe_deferred_kick();
     return DRUPE_OK;
@@ -145,10 +143,7 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     uint64_t told;
     pthread_mutex_lock(&watch->lock);
     watched *entry = TAILQ_FIRST(&watch->done);
-    if (entry) {
-        TAILQ_REMOVE(&watch->done, entry, link);
-        watch->count--;
-    }
+    if (entry) TAILQ_REMOVE(&watch->done, entry, link);
     if (entry && TAILQ_EMPTY(&watch->done) && read(watch->fd, &told, sizeof told) < 0)
         told = 0; /* it was read by somebody else */
     pthread_mutex_unlock(&watch->lock);
@@ -161,15 +156,6 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (checker && drupe_phase_over(drupe_event_phase(*event))) checker->event(*event);
     free(entry);
     return true;
-}
-
-size_t drupe_watch_count(drupe_watch *watch)
-{
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    pthread_mutex_lock(&watch->lock);
-    size_t count = watch->count;
-    pthread_mutex_unlock(&watch->lock);
-    return count;
 }
 
 /* --- The waiter's step ---------------------------------------------------------------------------------- */

@@ -58,8 +58,9 @@ struct threads {
 struct drupe_staged_copy {
     drupe_pieces calls;
     _Atomic(uint32_t) references;
-    drupe_queue *queue; /* borrowed: of the submission */
-    drupe_ring *ring;   /* NULL: threads alone */
+    drupe_queue *queue;     /* borrowed: of the submission */
+    drupe_context *context; /* retained */
+    char *ring;             /* its; NULL: threads alone */
     bool to_device;
     char *dst;
     const char *src;
@@ -77,8 +78,8 @@ struct drupe_staged_copy {
 
 static void hurry(drupe_pieces *pieces);
 
-drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads, drupe_queue *queue,
-                                         bool to_device, const drupe_work *work)
+drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_queue *queue, bool to_device,
+                                         const drupe_work *work)
 {
     drupe_staged_copy *c = calloc(1, sizeof *c);
     if (!c) {
@@ -91,6 +92,7 @@ drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads, dr
     c->nthreads = nthreads;
     c->calls = (drupe_pieces){.hurry = hurry, .spins = ring && nthreads > 2};
     c->queue = queue;
+    c->context = drupe_context_retain(queue->base.context);
     c->to_device = to_device;
     c->dst = work->dst;
     c->src = work->src;
@@ -111,12 +113,19 @@ static void give_up_device(drupe_staged_copy *c)
     }
 }
 
+static void give_ring_back(drupe_staged_copy *c)
+{
+    if (c->ring) drupe_ring_give_back(c->context, c->ring);
+    c->ring = NULL;
+}
+
 void drupe_staged_copy_release(void *object)
 {
     drupe_staged_copy *c = object;
     if (atomic_fetch_sub(&c->references, 1) != 1) return;
     if (!atomic_load(&c->ended)) give_up_device(c); /* it has never run, or faulted where it was alone */
-    drupe_ring_give_back(c->ring);
+    give_ring_back(c);
+    drupe_context_release(c->context);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -142,7 +151,7 @@ struct chunk {
 
 static char *buffer_of(const drupe_staged_copy *c, size_t index)
 {
-    return c->ring ? drupe_ring_buffers(c->ring) + index % BUFFERS * PIECE_MOST : NULL;
+    return c->ring ? c->ring + index % BUFFERS * PIECE_MOST : NULL;
 }
 
 /* False: there is none just now. It counts as under way. */
@@ -388,7 +397,6 @@ drupe_status drupe_staged_copy_run(void *user)
     pthread_mutex_unlock(&c->lock);
     while (atomic_load(&c->by.copying)) rest(&idle);
     if (status != DRUPE_OK) give_up_device(c);
-    drupe_ring_give_back(c->ring);
-    c->ring = NULL;
+    give_ring_back(c);
     return status == DRUPE_OK ? status : drupe_error_restore(&kept);
 }
