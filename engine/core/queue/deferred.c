@@ -203,8 +203,7 @@ void drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry)
     bool first = queue->order.head == entry && entry->nwaits == 0 && !drupe_queue_unordered(queue);
     if (!first || entry->event->turn || !drupe_work_emulated(queue, &entry->deferral.work)) return;
     /* What is over stays on the deferred part until the waiter comes by. */
-    bool over = drupe_deferred_advance(queue, entry);
-    (void)over;
+    (void)drupe_deferred_advance(queue, entry);
 }
 
 void drupe_deferred_poll(const drupe_inflight *entry)

@@ -93,11 +93,12 @@ static drupe_status submit_locked(const drupe_submit_info *info, const drupe_wor
                                   drupe_inflight *entry, drupe_event **event, bool *over)
 {
     drupe_queue *queue = info->queue;
-    bool unordered = drupe_queue_unordered(queue), is_barrier = drupe_submit_info_is_barrier(info, work);
+    bool unordered = drupe_queue_unordered(queue);
     *over = true;
-    /* More waits than named: for the last fallible submission and the last fetch. */
-    DRUPE_TRY(
-        drupe_inflight_load(entry, info, work, unordered ? drupe_unordered_waits(queue, is_barrier) : 2));
+    /* More waits than named: for the last fallible submission and the last fetch; for all before a barrier.
+     */
+    size_t more = unordered && drupe_submit_info_is_barrier(info, work) ? queue->order.count + 1 : 2;
+    DRUPE_TRY(drupe_inflight_load(entry, info, work, more));
     const drupe_checker *checker = drupe_checking();
     if (checker) DRUPE_TRY(checker->submission(info, entry, work));
     drupe_inflight_trace(queue, entry, work, info->uses.bytes);

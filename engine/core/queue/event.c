@@ -268,7 +268,8 @@ static drupe_cause *cause_before(const drupe_event *event)
 {
     drupe_cause *cause = cause_of_waits(event);
     if (cause || !event->queue || drupe_queue_unordered(event->queue)) return cause;
-    return drupe_queue_pending_failure_of(event->queue, event);
+    uint64_t at = event->behind ? event->behind + 1 : event->number;
+    return drupe_queue_pending_failure_at(event->queue, at, event->number);
 }
 
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
@@ -276,8 +277,7 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_in
 {
     bool own = cause->before && cause->queue == event->queue && cause->what.submission == event->number;
     drupe_failure *failure = own ? NULL : malloc(sizeof *failure);
-    if (failure)
-        drupe_cause_dependent(cause, drupe_inflight_subject((drupe_inflight *)entry), event->queue, failure);
+    if (failure) drupe_cause_dependent(cause, entry ? &entry->what : NULL, event->queue, failure);
     event->failure = failure ? failure : &cause->what;
     event->cause = cause;
     drupe_failures_note_dependent(drupe_cause_first(cause)->note);
@@ -299,7 +299,7 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
     } else {
         drupe_error told = *error;
         if (event->queue) drupe_failure_widen(&told, event->queue, event->number);
-        event->cause = drupe_cause_new(&told, drupe_inflight_subject(entry), event->queue, event->number);
+        event->cause = drupe_cause_new(&told, entry ? &entry->what : NULL, event->queue, event->number);
         event->failure = &event->cause->what;
     }
     if (event->queue) {

@@ -22,14 +22,10 @@ drupe_event_state drupe_event_state_of(drupe_event *event)
     drupe_phase phase = drupe_event_poll(event);
     const drupe_checker *checker = drupe_checking();
     if (checker && drupe_phase_over(phase)) checker->event(event);
-    switch (phase) {
-    case DRUPE_PHASE_DEFERRED: return DRUPE_EVENT_QUEUED;
-    case DRUPE_PHASE_RUNNING:
-    case DRUPE_PHASE_SETTLING: return DRUPE_EVENT_RUNNING;
-    case DRUPE_PHASE_COMPLETE: return DRUPE_EVENT_COMPLETE;
-    case DRUPE_PHASE_FAILED: return DRUPE_EVENT_FAILED;
-    case DRUPE_PHASE_NATIVE: break;
-    }
+    if (phase == DRUPE_PHASE_DEFERRED) return DRUPE_EVENT_QUEUED;
+    if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_EVENT_COMPLETE;
+    if (phase == DRUPE_PHASE_FAILED) return DRUPE_EVENT_FAILED;
+    if (phase != DRUPE_PHASE_NATIVE) return DRUPE_EVENT_RUNNING;
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
     /* It may have ended since: then the next call says so. */
     if (drupe_event_looks_failed(event, &state) || state == DRUPE_EVENT_COMPLETE) return DRUPE_EVENT_RUNNING;

@@ -244,8 +244,8 @@ void drupe_queue_flush(drupe_queue *queue)
 static bool answered_for(const drupe_inflight *entry)
 {
     uint8_t kind = entry->summary.kind;
-    if (entry->nwaits) return false;
-    return kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
+    bool plain = kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
+    return plain && !entry->nwaits;
 }
 
 /* Who may answer for `entry`: one further on that is known to be complete, unless the look is `hasty`, or

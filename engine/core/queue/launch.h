@@ -101,13 +101,11 @@ void drupe_inflight_refuse(drupe_queue *queue, drupe_inflight *entry);
 
 /* --- unordered.c, unordered_submit.c: out-of-order queues ----------------------------------------------- */
 
-/* The following five need the queue's lock. */
+/* The following four need the queue's lock. */
 /* The last barrier failed for `cause` (NULL: that counts no more). */
 void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause);
 /* The last barrier is this one; `event` NULL: its entry is about to go, or it has failed. */
 void drupe_unordered_fence(drupe_queue *queue, drupe_event *event);
-/* How many waits a submission gets beyond those that it names. */
-size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier);
 /* Launch or defer it; `*over` when it failed at once, as for `unwritten` (NULL: nothing), and the caller
  * drops it. Its event is attached. */
 drupe_status drupe_unordered_submit(const drupe_submit_info *info, drupe_inflight *entry,

@@ -197,12 +197,6 @@ static drupe_status explain(const drupe_memory *memory, reason mark)
     return status;
 }
 
-static drupe_status check(drupe_memory *memory)
-{
-    reason mark;
-    return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
-}
-
 static drupe_status read_one(drupe_memory *memory, drupe_cause **pending_failure)
 {
     reason mark;
@@ -227,7 +221,8 @@ drupe_status drupe_memory_contents(drupe_memory *memory)
     DRUPE_TRY(drupe_core_check());
     if (!drupe_mark_possible(memory)) return DRUPE_OK;
     drupe_marks_settle();
-    return check(memory);
+    reason mark;
+    return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
 }
 
 drupe_status drupe_marks_read(const drupe_operands *uses, drupe_cause **pending_failure)

@@ -71,11 +71,6 @@ void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_infli
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
 /* Have the waiter woken when it is over; harmless when called again. */
 void drupe_event_ask_notify(drupe_event *event);
-static inline drupe_cause *drupe_queue_pending_failure_of(drupe_queue *queue, const drupe_event *event)
-{
-    return drupe_queue_pending_failure_at(queue, event->behind ? event->behind + 1 : event->number,
-                                          event->number);
-}
 
 /* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
  *

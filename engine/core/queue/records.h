@@ -166,18 +166,14 @@ struct drupe_queue {
     drupe_names names;
     drupe_unordered unordered;
     drupe_polling polling;
-    bool infers;                /* a kernel that is complete proves those before it: see inflight.c */
-    bool shared;                /* others may give work to the driver's queue */
-    bool is_default;            /* a device points to it; library lock */
-    drupe_queue *prev, *next;   /* all queues; queue_list.c's, with its lock */
-    drupe_queue *deferred_next; /* queues with deferred work; waiter.c's, with its lock, as is the next */
+    bool infers;                  /* a kernel that is complete proves those before it: see inflight.c */
+    bool shared;                  /* others may give work to the driver's queue */
+    bool is_default;              /* a device points to it; library lock */
+    LIST_ENTRY(drupe_queue) link; /* all queues; queue_list.c's, with its lock */
+    SLIST_ENTRY(drupe_queue)
+    deferred; /* queues with deferred work; waiter.c's, with its lock, as is the next */
     bool on_deferred_list;
 };
-
-static inline drupe_subject *drupe_inflight_subject(drupe_inflight *entry)
-{
-    return entry ? &entry->what : NULL;
-}
 
 /* What a submission keeps alive, and what it does with the memory among that. */
 typedef struct drupe_operands {

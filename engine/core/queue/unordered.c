@@ -15,11 +15,6 @@ void drupe_unordered_fence(drupe_queue *queue, drupe_event *event)
     queue->unordered.barrier = event;
 }
 
-size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier)
-{
-    return barrier ? queue->order.count + 1 : 1;
-}
-
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
 /* The look goes round: work that lasts long does not hide what stands behind it. */

@@ -72,7 +72,6 @@ struct drupe_staged_copy {
     bool alone;             /* no thread came, and none is to; lock */
     struct threads by;
     unsigned nthreads;
-    _Atomic(bool) hurried; /* the threads were called */
     struct thread threads[DRUPE_STAGED_COPY_THREADS];
 };
 
@@ -239,7 +238,6 @@ static void fail_thread(drupe_job *job)
 static void hurry(drupe_pieces *pieces)
 {
     drupe_staged_copy *c = (drupe_staged_copy *)(void *)pieces;
-    if (atomic_exchange(&c->hurried, true)) return;
     for (unsigned i = 0; i < c->nthreads; i++) {
         struct thread *thread = &c->threads[i];
         atomic_fetch_add(&c->references, 1);
@@ -389,7 +387,6 @@ drupe_status drupe_staged_copy_run(void *user)
 {
     drupe_staged_copy *c = user;
     unsigned idle = 0;
-    hurry(&c->calls);
     drupe_status status = cross(c);
     drupe_error kept = *drupe_error_last();
     pthread_mutex_lock(&c->lock); /* nothing is taken afterwards */
