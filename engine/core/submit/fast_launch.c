@@ -10,7 +10,7 @@
 /* A launch that is being checked. */
 typedef struct fast {
     const drupe_submission *s;
-    drupe_work work;
+    drupe_work work; /* only what a kernel's has is set: to clear it takes as long as to check it */
     drupe_operands uses;
     bool borrowed; /* the caller's references keep what `refs` has; else it is kept here */
     drupe_keep refs[DRUPE_ARG_SUMMARY_MOST + 1];
@@ -232,8 +232,14 @@ static bool submit_plain(fast *one, drupe_event **event, drupe_status *status)
 
 static drupe_status submit_any(fast *one, drupe_event **event)
 {
+    const drupe_work work = {.kind = DRUPE_WORK_KERNEL,
+                             .kernel = one->work.kernel,
+                             .range = one->work.range,
+                             .args = one->work.args,
+                             .nargs = one->work.nargs,
+                             .words = one->work.words};
     const drupe_submit_info info = drupe_submission_info(one->s, &one->uses, one->work.kernel->name);
-    return drupe_queue_submit(&info, &one->work, event);
+    return drupe_queue_submit(&info, &work, event);
 }
 
 static drupe_status submit(fast *one, drupe_event **event)
@@ -257,7 +263,10 @@ bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const dr
     if (nargs != kernel->nargs || nargs > DRUPE_ARG_SUMMARY_MOST || !fits(s, kernel, range)) return false;
     fast one; /* clearing all of it would take as long as the checks */
     one.s = s;
-    one.work = (drupe_work){.kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .nargs = nargs};
+    one.work.kind = DRUPE_WORK_KERNEL;
+    one.work.kernel = kernel;
+    one.work.range = range;
+    one.work.nargs = nargs;
     const unsigned marks = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
     one.uses = (drupe_operands){.refs = one.refs, .marks_seen = marks};
     one.borrowed = s->memories != NULL;
