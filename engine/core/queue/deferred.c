@@ -56,11 +56,6 @@ static drupe_status copy_work(drupe_inflight *entry, const drupe_work *work)
 /* --- Deferring -------------------------------------------------------------------------------------------
  */
 
-static bool in_pieces(const drupe_work *work)
-{
-    return work->kind == DRUPE_WORK_COPY && work->fn;
-}
-
 drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
 {
     DRUPE_TRY(drupe_inflight_attach(queue, entry));
@@ -68,7 +63,8 @@ drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, con
     bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
     if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
     DRUPE_TRY(drupe_deferred_add(queue));
-    drupe_event_defer(entry->event, turn, in_pieces(work) && ((const drupe_pieces *)work->user)->spins);
+    bool in_pieces = work->kind == DRUPE_WORK_COPY && work->fn;
+    drupe_event_defer(entry->event, turn, in_pieces && ((const drupe_pieces *)work->user)->spins);
     for (size_t i = 0; i < entry->nwaits; i++) drupe_event_ask_notify(entry->waits[i]);
     return DRUPE_OK;
 }

@@ -11,7 +11,6 @@
  * it on its queue. */
 #include "core/queue/launch.h"
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,7 @@
 /* Events as their callers see them: asking, waiting, and ending those that the caller ends. */
 #include "core/queue/launch.h"
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- Asking --------------------------------------------------------------------------------------------- */
 

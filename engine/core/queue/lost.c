@@ -5,7 +5,6 @@
  * be waiting. Where the driver may still write (`silent`), what unfinished work holds is never given back and
  * the driver is not called any more: leaking it is what keeps the rest of the process sound. */
 #include "core/queue/launch.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -5,8 +5,6 @@
  * they keep the struct, and the last of them may go anywhere, since a drained queue holds nothing of the
  * caller's. A handle may come back (the queue of an event); then the queue simply lives again. */
 #include "core/queue/launch.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 

@@ -25,13 +25,13 @@ struct drupe_watch {
     void (*wake)(void *user);
     void *user;
     watched_list pending, done;
-    drupe_watch *next; /* all watches */
+    LIST_ENTRY(drupe_watch) link; /* all watches */
 };
 
 static struct watches {
     pthread_mutex_t serving; /* taken before a queue's lock, and after slot->lock and the library's */
     pthread_mutex_t lock;    /* guards `all`; a leaf */
-    drupe_watch *all;
+    LIST_HEAD(, drupe_watch) all;
 } watches = {.serving = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- Opening and closing -------------------------------------------------------------------------------- */
@@ -53,8 +53,7 @@ drupe_status drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch 
     fresh->wake = wake;
     fresh->user = user;
     pthread_mutex_lock(&watches.lock);
-    fresh->next = watches.all;
-    watches.all = fresh;
+    LIST_INSERT_HEAD(&watches.all, fresh, link);
     pthread_mutex_unlock(&watches.lock);
     *watch = fresh;
     return DRUPE_OK;
@@ -64,9 +63,7 @@ static void leave_all(drupe_watch *watch)
 {
     pthread_mutex_lock(&watches.serving);
     pthread_mutex_lock(&watches.lock);
-    drupe_watch **link = &watches.all;
-    while (*link != watch) link = &(*link)->next;
-    *link = watch->next;
+    LIST_REMOVE(watch, link);
     pthread_mutex_unlock(&watches.lock);
     pthread_mutex_unlock(&watches.serving);
 }
@@ -212,7 +209,7 @@ static bool serve_watched(bool *poll)
     bool moved = false;
     pthread_mutex_lock(&watches.serving);
     pthread_mutex_lock(&watches.lock);
-    drupe_watch *watch = watches.all;
+    drupe_watch *watch = LIST_FIRST(&watches.all);
     pthread_mutex_unlock(&watches.lock);
     while (watch) {
         watched_list over = TAILQ_HEAD_INITIALIZER(over);
@@ -223,7 +220,7 @@ static bool serve_watched(bool *poll)
             if (drupe_deferred_attend(-1) != DRUPE_OK) break;
         }
         pthread_mutex_lock(&watches.lock);
-        watch = watch->next;
+        watch = LIST_NEXT(watch, link);
         pthread_mutex_unlock(&watches.lock);
     }
     pthread_mutex_unlock(&watches.serving);

@@ -113,8 +113,7 @@ void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(dr
     pool.queued++;
     /* A thread that has just been started counts as busy until it has looked around: then there is one too
      * many, which does no harm. Where no more can be had, the job waits for one of those that there are. */
-    bool grown = pool.queued <= pool.idle || pool.count == MOST || start_one() == DRUPE_OK;
-    (void)grown;
+    if (pool.queued > pool.idle && pool.count < MOST) (void)start_one();
     pthread_cond_signal(&pool.some);
     pthread_mutex_unlock(&pool.lock);
 }

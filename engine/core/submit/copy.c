@@ -70,8 +70,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
         return drupe_submission_finish(s, refs, work, "copy", event);
     }
-    DRUPE_TRY(drupe_submission_join_waits(s, refs));
-    drupe_submit_info info = drupe_submission_make_info(s, refs, "copy");
+    drupe_submit_info info;
+    DRUPE_TRY(drupe_submission_make_info(s, refs, "copy", &info));
     return drupe_cross_context_copy(&info, &to, &from, work->bytes, event);
 }
 

@@ -1,7 +1,6 @@
 /* The public submissions: everything is checked here, so that backends need not. */
 #include "core/queue/valid.h"
 #include "core/submit/submit_room.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* --- Beginning and end of every submission ---------------------------------------------------------------
@@ -32,16 +31,6 @@ static inline bool keeps_host_memory(const drupe_submission *s)
     return false;
 }
 
-/* What the memory waits for joins what the caller named. */
-drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *refs)
-{
-    drupe_status status = DRUPE_OK;
-    size_t count = refs->nbefore && s->waits ? s->nwaits : 0;
-    for (size_t i = 0; status == DRUPE_OK && i < count; i++)
-        if (s->waits[i]) status = drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i]));
-    return status;
-}
-
 drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_operands *uses,
                                         const char *name)
 {
@@ -60,23 +49,25 @@ drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_o
     };
 }
 
-/* Passes the references on. */
-drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name)
+drupe_status drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name,
+                                        drupe_submit_info *info)
 {
+    for (size_t i = 0; refs->nbefore && i < s->nwaits; i++)
+        if (s->waits[i]) DRUPE_TRY(drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i])));
     const drupe_operands uses = drupe_refs_pass(refs);
-    drupe_submit_info info = drupe_submission_info(s, &uses, name);
+    *info = drupe_submission_info(s, &uses, name);
     if (refs->nbefore) {
-        info.waits = refs->before;
-        info.nwaits = refs->nbefore;
+        info->waits = refs->before;
+        info->nwaits = refs->nbefore;
     }
-    return info;
+    return DRUPE_OK;
 }
 
 drupe_status drupe_submission_finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                      const char *name, drupe_event **event)
 {
-    DRUPE_TRY(drupe_submission_join_waits(s, refs));
-    drupe_submit_info info = drupe_submission_make_info(s, refs, name);
+    drupe_submit_info info;
+    DRUPE_TRY(drupe_submission_make_info(s, refs, name, &info));
     return drupe_queue_submit(&info, work, event);
 }
 

@@ -11,7 +11,6 @@
  *     both foreign:    [barrier on q] -> bounce <- src -> dst <- bounce -> q: barrier */
 #include "core/transfer/transfer_room.h"
 #include <stdlib.h>
-#include <string.h>
 
 struct stage {
     const drupe_submit_info *info;
