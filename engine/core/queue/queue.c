@@ -25,7 +25,7 @@ void drupe_queue_destroy(drupe_queue *queue)
     drupe_marks_settle_locked(queue);
     drupe_inflight_forget_spares(queue);
     drupe_event_forget_spares(queue);
-    drupe_cause_release(atomic_exchange(&queue->base.cause, NULL));
+    drupe_cause_release(atomic_load(&queue->base.cause));
     drupe_cause_release(queue->unordered.breached);
     pthread_mutex_destroy(&queue->lock);
     drupe_slot *slot = queue->base.slot;
