@@ -53,8 +53,7 @@ static drupe_status copy_work(drupe_inflight *entry, const drupe_work *work)
     return DRUPE_OK;
 }
 
-/* --- Deferring -------------------------------------------------------------------------------------------
- */
+/* --- Deferring ------------------------------------------------------------------------------------------ */
 
 drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
 {

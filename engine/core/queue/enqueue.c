@@ -95,8 +95,7 @@ static drupe_status submit_locked(const drupe_submit_info *info, const drupe_wor
     drupe_queue *queue = info->queue;
     bool unordered = drupe_queue_unordered(queue);
     *over = true;
-    /* More waits than named: for the last fallible submission and the last fetch; for all before a barrier.
-     */
+    /* More waits than named: for the last fallible submission and the last fetch, or all before a barrier. */
     size_t more = unordered && drupe_submit_info_is_barrier(info, work) ? queue->order.count + 1 : 2;
     DRUPE_TRY(drupe_inflight_load(entry, info, work, more));
     const drupe_checker *checker = drupe_checking();
@@ -122,10 +121,11 @@ void drupe_inflight_refuse(drupe_queue *queue, drupe_inflight *entry)
     drupe_error_restore(&kept);
 }
 
-/* It never got an entry, or that has no room for what it keeps alive. */
-static void give_back(const drupe_submit_info *info)
+/* Drop what a submission brought that got no entry, or one without room for it. The thread's error stays. */
+static void give_back(const drupe_submit_info *info, void *cell)
 {
     drupe_error kept = *drupe_error_last();
+    drupe_core_cell_release(cell);
     drupe_keeps_drop(info->uses.refs, info->uses.nrefs);
     drupe_error_restore(&kept);
 }
@@ -151,8 +151,7 @@ drupe_status drupe_queue_submit(const drupe_submit_info *info, const drupe_work 
     if (status == DRUPE_OK) status = submit_locked(info, work, entry, event, &over);
     if (status == DRUPE_OK && entry == queue->order.deferred) drupe_deferred_begin(queue, entry);
     pthread_mutex_unlock(&queue->lock);
-    if (!entry) drupe_core_cell_release(cell);
-    if (status != DRUPE_OK && !(entry && entry->what.nrefs)) give_back(info);
+    if (status != DRUPE_OK && !(entry && entry->what.nrefs)) give_back(info, entry ? NULL : cell);
     if (status != DRUPE_OK && entry)
         drupe_inflight_refuse(queue, entry);
     else if (over)
