@@ -1,5 +1,6 @@
 /* Out-of-order queues: what waits and barriers order, and what a failure stops. */
 #include "conformance.h"
+#include <sched.h>
 #include <semaphore.h>
 
 #define N 64
@@ -256,6 +257,34 @@ static void many_are_dropped(struct suite *suite)
     drupe_queue_release(queue);
 }
 
+/* What overtakes deferred work is dropped, though that stands before it and between; the deferred stays. */
+static void overtakers_are_dropped(struct suite *suite)
+{
+    drupe_queue *queue = open_unordered(&suite->bench);
+    enum { MANY = 40 };
+    size_t released[2] = {0, 0};
+    drupe_event *opened;
+    OK(drupe_event_open("signal", 0, &opened));
+    for (size_t i = 0; i < MANY; i++) {
+        drupe_keep keep = {&released[i % 2], count_release};
+        drupe_submission s = {
+            .queue = queue, .waits = &opened, .nwaits = i % 2 == 0, .keeps = &keep, .nkeeps = 1};
+        OK(drupe_submit_host(&s, nothing, NULL, NULL));
+    }
+    while (released[1] < MANY / 2) {
+        drupe_queue_collect(queue);
+        sched_yield();
+    }
+    assert_int_equal(released[0], 0);
+    assert_int_equal(drupe_queue_pending(queue), MANY / 2);
+    OK(drupe_event_finish(opened, NULL));
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    drupe_queue_collect(queue);
+    assert_int_equal(released[0], MANY / 2);
+    drupe_event_release(opened);
+    drupe_queue_release(queue);
+}
+
 /* --- Host functions that wait for each other ------------------------------------------------------------ */
 
 enum { PARTNERS = 12 };
@@ -330,6 +359,7 @@ const conformance_case cases_unordered[] = {
     {"unordered_waits_across_contexts", waits_across_contexts},
     {"unordered_cancels_what_is_held", cancels_what_is_held},
     {"unordered_many_are_dropped", many_are_dropped},
+    {"unordered_overtakers_are_dropped", overtakers_are_dropped},
     {"host_functions_meet", host_functions_meet},
     {"queue_priorities", priorities},
     {NULL, NULL},

@@ -6,7 +6,7 @@
 bool white_box_has_marker(drupe_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    bool has = queue->order.deferred && queue->order.deferred->marker;
+    bool has = queue->order.deferred && queue->order.deferred->deferral.marker;
     pthread_mutex_unlock(&queue->lock);
     return has;
 }

@@ -182,8 +182,10 @@ static drupe_status watched(struct walker *w)
     GO(drupe_event_wait(w->events[1], LONG));
     drupe_event *over;
     void *user;
-    for (int i = 0; i < 2000 && drupe_watch_count(w->watch) && drupe_watch_fd(w->watch) >= 0; i++) {
-        if (drupe_watch_take(w->watch, &over, &user)) drupe_event_release(over);
+    for (int i = 0, left = 2; i < 2000 && left && drupe_watch_fd(w->watch) >= 0; i++) {
+        bool taken = drupe_watch_take(w->watch, &over, &user);
+        if (taken) drupe_event_release(over);
+        left -= taken;
         drupe_queue_collect(w->queue);
     }
     GO(drupe_event_open("that fails", 0, &w->events[2]));
@@ -204,7 +206,7 @@ static drupe_status turns(struct walker *w)
     GO(drupe_submit_turn(&s, &w->turn));
     GO(drupe_submit_barrier(&s, &w->events[0]));
     GO(drupe_watch_turn(w->watch, w->turn, w));
-    for (time_t end = time(NULL) + 30; time(NULL) < end && drupe_watch_count(w->watch) && !come;) {
+    for (time_t end = time(NULL) + 30; time(NULL) < end && !come;) {
         if (!drupe_watch_take(w->watch, &come, &user)) drupe_queue_collect(w->queue);
     }
     drupe_event_release(come);

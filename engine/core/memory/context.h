@@ -6,7 +6,6 @@
 
 typedef struct drupe_cause drupe_cause;
 typedef struct drupe_pool drupe_pool;
-typedef struct drupe_ring drupe_ring;
 
 struct drupe_context {
     drupe_object object;
@@ -16,7 +15,7 @@ struct drupe_context {
     bool is_default; /* a part points to it; library lock */
     bool opened;
     drupe_pool *pools;                          /* one per device and kind */
-    drupe_ring *ring;                           /* pinned memory for the next large copy; pinned.c's lock */
+    char *ring;                                 /* pinned memory for the next large copy; pinned.c's lock */
     void (*ring_close)(drupe_context *context); /* gives that up; set with the first ring */
     drupe_context *next, **link;                /* all contexts, context.c's lock */
 };

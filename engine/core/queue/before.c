@@ -7,13 +7,6 @@ static bool has_uses(const drupe_memory *memory)
            0;
 }
 
-/* Silent work is over when something behind it has proven that. */
-static bool is_over(const drupe_queue *queue, const drupe_inflight *entry)
-{
-    if (entry->what.number <= queue->proof.proven) return true;
-    return entry->event && drupe_phase_over(drupe_event_phase(entry->event));
-}
-
 /* An event that proves the end of silent work of an in-order queue: of work behind it that the driver has, or
  * of a barrier before what is deferred, which may be deferred for as long as the program likes. NULL: it is
  * over. What failed proves nothing. */
@@ -42,7 +35,7 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
 {
     const drupe_inflight *last = NULL;
     for (const drupe_inflight *at = queue->order.head; at && at->what.number <= number; at = at->next)
-        if (!is_over(queue, at)) last = at;
+        if (!drupe_inflight_over(queue, at)) last = at;
     *found = last != NULL;
     if (!last) return DRUPE_OK;
     drupe_event *event = NULL;
@@ -58,13 +51,10 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
 static drupe_status before_unordered(const drupe_queue *queue, uint64_t number,
                                      drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
-    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
-        for (const drupe_inflight *at = lists[i]; at; at = at->next) {
-            if (at->what.number > number || is_over(queue, at)) continue;
-            *found = true;
-            DRUPE_TRY(add(user, drupe_event_retain(at->event)));
-        }
+    for (const drupe_inflight *at = queue->order.head; at; at = at->next) {
+        if (at->what.number > number || drupe_inflight_over(queue, at)) continue;
+        *found = true;
+        DRUPE_TRY(add(user, drupe_event_retain(at->event)));
     }
     return DRUPE_OK;
 }

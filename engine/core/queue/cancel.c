@@ -6,11 +6,6 @@
  * engine still holds is given up, as on every out-of-order queue. */
 #include "core/queue/launch.h"
 
-static bool unfinished(const drupe_inflight *entry)
-{
-    return entry->event && !drupe_phase_over(drupe_event_phase(entry->event));
-}
-
 /* Whether the backend still has it wait, perhaps for another queue: that does not begin any more. */
 static bool waits_natively(const drupe_inflight *entry)
 {
@@ -49,28 +44,16 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
     drupe_cause *cause = NULL;
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&queue->lock);
-    size_t before = drupe_unordered_pending(queue);
+    size_t before = drupe_queue_unfinished(queue);
     if (queue->order.deferred) status = drupe_cause_cancelling(queue, 0, &cause);
     if (cause) drupe_cause_report(cause);
     for (drupe_inflight *entry = queue->order.deferred; cause && entry; entry = entry->next)
         drupe_event_give_up(entry->event, cause);
-    *left = drupe_unordered_pending(queue);
+    *left = drupe_queue_unfinished(queue);
     *given_up = before - *left;
     drupe_cause_release(cause);
     pthread_mutex_unlock(&queue->lock);
     return status;
-}
-
-/* What comes next must not wait for what was given up: the last fallible submission is the last one that goes
- * on. */
-static void find_last_fallible(drupe_queue *queue, uint64_t from)
-{
-    queue->names.last_fallible = NULL;
-    const drupe_inflight *entry = queue->order.head;
-    for (; entry && drupe_inflight_order(entry) <= from; entry = entry->next) {
-        if (entry->fallible && !entry->deferred && unfinished(entry))
-            queue->names.last_fallible = entry->event;
-    }
 }
 
 /* What was submitted after `from` is cancelled; needs the queue's lock. */
@@ -99,7 +82,7 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
     drupe_status status = *given_up ? give_up(queue, from) : DRUPE_OK;
     if (status == DRUPE_OK && *given_up) {
         if (cancel) cancel(queue);
-        find_last_fallible(queue, from);
+        drupe_names_recall(queue, from); /* what comes next must not wait for what was given up */
     }
     pthread_mutex_unlock(&queue->lock);
     if (*given_up) drupe_core_note("cancelled: %zu submissions of queue %u", *given_up, queue->base.number);

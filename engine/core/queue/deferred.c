@@ -5,16 +5,83 @@
  * for (of an out-of-order queue, every deferred one). */
 #include "core/queue/launch.h"
 #include <stdlib.h>
+#include <string.h>
+
+/* --- Copies of the work --------------------------------------------------------------------------------- */
+
+static size_t arg_size(const drupe_arg *arg)
+{
+    if (arg->kind == DRUPE_ARG_LOCAL) return 0;
+    return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+}
+
+/* One piece of memory: range, argument table, values. */
+static drupe_status copy_kernel(drupe_inflight *entry, const drupe_work *work)
+{
+    size_t table = drupe_round16(sizeof(drupe_range)),
+           values = table + drupe_round16(work->nargs * sizeof(drupe_arg));
+    size_t size = values;
+    for (size_t i = 0; i < work->nargs; i++) size += drupe_round16(arg_size(&work->args[i]));
+    char *copy = malloc(size);
+    if (!copy) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a kernel's arguments.");
+    memcpy(copy, work->range, sizeof(drupe_range));
+    drupe_arg *args = (drupe_arg *)(void *)(copy + table);
+    for (size_t i = 0; i < work->nargs; i++) {
+        args[i] = work->args[i];
+        if (arg_size(&args[i]) == 0) continue;
+        memcpy(copy + values, args[i].value, arg_size(&args[i]));
+        args[i].value = copy + values;
+        values += drupe_round16(arg_size(&args[i]));
+    }
+    entry->deferral.copy = copy;
+    entry->deferral.work.words = NULL;
+    entry->deferral.work.range = (drupe_range *)(void *)copy;
+    entry->deferral.work.args = args;
+    return DRUPE_OK;
+}
+
+static drupe_status copy_work(drupe_inflight *entry, const drupe_work *work)
+{
+    entry->deferral.work = *work;
+    if (work->kind == DRUPE_WORK_KERNEL) return copy_kernel(entry, work);
+    if (work->kind != DRUPE_WORK_FILL) return DRUPE_OK;
+    entry->deferral.copy = malloc(work->pattern_size);
+    if (!entry->deferral.copy)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a fill's pattern.");
+    memcpy(entry->deferral.copy, work->src, work->pattern_size);
+    entry->deferral.work.src = entry->deferral.copy;
+    return DRUPE_OK;
+}
+
+/* --- Deferring ------------------------------------------------------------------------------------------ */
+
+drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
+{
+    DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    DRUPE_TRY(copy_work(entry, work));
+    bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
+    if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
+    DRUPE_TRY(drupe_deferred_add(queue));
+    bool in_pieces = work->kind == DRUPE_WORK_COPY && work->fn;
+    drupe_event_defer(entry->event, turn, in_pieces && ((const drupe_pieces *)work->user)->spins);
+    for (size_t i = 0; i < entry->nwaits; i++) drupe_event_ask_notify(entry->waits[i]);
+    return DRUPE_OK;
+}
 
 /* --- Host functions that core runs ---------------------------------------------------------------------- */
 
+static drupe_inflight *entry_of(drupe_job *job)
+{
+    return (drupe_inflight *)(void *)((char *)job - offsetof(drupe_inflight, deferral.job));
+}
+
 static void run_job(drupe_job *job)
 {
-    drupe_inflight *entry = (drupe_inflight *)(void *)((char *)job - offsetof(drupe_inflight, job));
+    drupe_inflight *entry = entry_of(job);
     drupe_event *event = entry->event;
     drupe_core_began(entry->what.number);
     atomic_store(job->busy, 1);
-    drupe_status status = entry->work.fn(entry->work.user);
+    drupe_status status = entry->deferral.work.fn(entry->deferral.work.user);
     atomic_store(job->busy, 0);
     drupe_core_ran(entry->what.number);
     if (status == DRUPE_OK) {
@@ -29,7 +96,7 @@ static void run_job(drupe_job *job)
 
 static void fail_job(drupe_job *job)
 {
-    drupe_inflight *entry = (drupe_inflight *)(void *)((char *)job - offsetof(drupe_inflight, job));
+    drupe_inflight *entry = entry_of(job);
     drupe_core_ran(entry->what.number);
     drupe_event_fail(entry->event, DRUPE_PHASE_RUNNING, drupe_error_last());
 }
@@ -46,26 +113,27 @@ static void fail(drupe_inflight *entry)
 static drupe_readiness marker_ready(drupe_queue *queue, drupe_inflight *entry)
 {
     for (;;) {
-        if (!entry->marker) {
-            if (drupe_queue_mark(queue, entry, &entry->marker) != DRUPE_OK) {
+        if (!entry->deferral.marker) {
+            if (drupe_queue_mark(queue, entry, &entry->deferral.marker) != DRUPE_OK) {
                 fail(entry); /* no other work did: the reason is its own */
                 return DRUPE_MUST_FAIL;
             }
-            if (!entry->marker) return DRUPE_READY;
+            if (!entry->deferral.marker) return DRUPE_READY;
             drupe_queue_flush_locked(queue);
-            drupe_event_ask_notify(entry->marker);
+            drupe_event_ask_notify(entry->deferral.marker);
         }
-        drupe_phase phase = drupe_event_poll_locked(entry->marker);
+        drupe_phase phase = drupe_event_poll_locked(entry->deferral.marker);
         if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_READY;
         if (phase != DRUPE_PHASE_FAILED) {
             drupe_waiter_poll();
             return DRUPE_BLOCKED;
         }
-        if (drupe_cause_stops(entry->marker->cause, entry->what.number, queue)) return DRUPE_MUST_FAIL;
+        if (drupe_cause_stops(entry->deferral.marker->cause, entry->what.number, queue))
+            return DRUPE_MUST_FAIL;
         /* Why it failed was told before the entry was submitted, so the queue works on; but what failed
          * marks nothing. */
-        drupe_event_release(entry->marker);
-        entry->marker = NULL;
+        drupe_event_release(entry->deferral.marker);
+        entry->deferral.marker = NULL;
     }
 }
 
@@ -99,9 +167,10 @@ bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
     drupe_phase phase = drupe_event_phase(entry->event);
     if (drupe_phase_over(phase)) return true;
     if (phase != DRUPE_PHASE_DEFERRED) return false;
-    drupe_readiness readiness =
-        stands_behind(queue, entry) ? DRUPE_MUST_FAIL : drupe_inflight_ready(queue, entry);
-    bool emulated = drupe_work_emulated(queue, &entry->work);
+    drupe_readiness readiness = stands_behind(queue, entry)
+                                    ? DRUPE_MUST_FAIL
+                                    : drupe_inflight_ready(queue, entry, &entry->deferral.work);
+    bool emulated = drupe_work_emulated(queue, &entry->deferral.work);
     if (readiness == DRUPE_READY && emulated) readiness = host_ready(queue, entry);
     if (readiness == DRUPE_BLOCKED) return false;
     if (readiness == DRUPE_MUST_FAIL) {
@@ -109,32 +178,27 @@ bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
         return true;
     }
     if (emulated) {
-        int deferred = DRUPE_PHASE_DEFERRED; /* the caller may fail it just now */
-        if (!atomic_compare_exchange_strong(&entry->event->phase, &deferred, DRUPE_PHASE_RUNNING))
-            return false;
+        /* The caller may fail it just now. */
+        if (!drupe_event_leave(entry->event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_RUNNING)) return false;
         if (entry->event->turn) return false;
-        entry->job.run = run_job;
-        entry->job.fail = fail_job;
-        entry->job.what = "host function";
-        drupe_worker_post(&entry->job);
+        drupe_worker_post(&entry->deferral.job, run_job, fail_job, "host function");
         /* Behind the copy itself, which finds a thread first. */
-        if (entry->work.kind == DRUPE_WORK_COPY) {
-            drupe_pieces *pieces = entry->work.user;
+        if (entry->deferral.work.kind == DRUPE_WORK_COPY) {
+            drupe_pieces *pieces = entry->deferral.work.user;
             pieces->hurry(pieces);
         }
         return false;
     }
-    if (drupe_inflight_launch(queue, entry, &entry->work) != DRUPE_OK) fail(entry);
+    if (drupe_inflight_launch(queue, entry, &entry->deferral.work) != DRUPE_OK) fail(entry);
     return true;
 }
 
 void drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry)
 {
     bool first = queue->order.head == entry && entry->nwaits == 0 && !drupe_queue_unordered(queue);
-    if (!first || entry->event->turn || !drupe_work_emulated(queue, &entry->work)) return;
+    if (!first || entry->event->turn || !drupe_work_emulated(queue, &entry->deferral.work)) return;
     /* What is over stays on the deferred part until the waiter comes by. */
-    bool over = drupe_deferred_advance(queue, entry);
-    (void)over;
+    (void)drupe_deferred_advance(queue, entry);
 }
 
 void drupe_deferred_poll(const drupe_inflight *entry)
@@ -159,8 +223,7 @@ bool drupe_deferred_serve(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     bool moved = drupe_deferred_advance(queue, entry);
     if (moved) {
-        entry->deferred = false;
-        queue->order.deferred = entry->next;
+        drupe_inflight_admit(queue, entry);
         drupe_queue_flush_locked(queue);
     }
     pthread_mutex_unlock(&queue->lock);

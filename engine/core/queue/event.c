@@ -1,14 +1,141 @@
 /* Events: how one submission ended.
  *
+ * The memory of events goes back to their queue for the next ones. It has an inner reference to its queue,
+ * also while it is spare: so neither end of an event's life touches a counter. When the last handle of the
+ * queue goes, the spare ones give theirs up, and a bit beside the list to which events return tells the
+ * others to do so as they come.
+ *
  * An event's phase only moves forward. The thread that moves it to SETTLING writes down the error alone; all
  * others see it as unfinished until it is FAILED. Causes are looked for in the order of submission, because a
  * driver may fail a whole queue at once: polling an event that looks failed first settles everything before
  * it on its queue. */
 #include "core/queue/launch.h"
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- Memory --------------------------------------------------------------------------------------------- */
+
+/* A sanitizer shall see the use of an event that is gone. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEPS_SPARES false
+#else
+#define KEEPS_SPARES true
+#endif
+
+#define CLOSED ((uintptr_t)1) /* in `returned`: nothing is kept any more */
+
+static bool is_closed(uintptr_t returned)
+{
+    return !KEEPS_SPARES || returned & CLOSED;
+}
+
+/* What others have given back, as a list. */
+static drupe_event *fetch_returned(drupe_queue *queue, uintptr_t leave)
+{
+    uintptr_t seen = atomic_exchange_explicit(&queue->store.returned, leave, memory_order_acq_rel);
+    return (drupe_event *)(seen & ~CLOSED);
+}
+
+/* Out of the list, or NULL. */
+static drupe_event *pop_spare(drupe_queue *queue)
+{
+    drupe_event_store *store = &queue->store;
+    if (!store->spare && atomic_load_explicit(&store->returned, memory_order_relaxed))
+        store->spare = fetch_returned(queue, 0);
+    drupe_event *spare = store->spare;
+    if (spare) store->spare = spare->next_spare;
+    return spare;
+}
+
+void drupe_event_keep_no_more(drupe_queue *queue)
+{
+    uint32_t spare = 0;
+    pthread_mutex_lock(&queue->lock);
+    if (!is_closed(atomic_load(&queue->store.returned))) {
+        drupe_event *list = fetch_returned(queue, CLOSED), **end = &list;
+        while (*end) end = &(*end)->next_spare;
+        *end = queue->store.spare;
+        queue->store.spare = list;
+        for (; list; list = list->next_spare) spare++;
+        atomic_fetch_sub(&queue->base.inner, spare);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void drupe_event_forget_spares(drupe_queue *queue)
+{
+    for (drupe_event *spare; (spare = pop_spare(queue));) free(spare);
+}
+
+/* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
+ * still know of it, so its memory stays until the queue goes. */
+static void put_away(drupe_queue *queue, drupe_event *event, bool keep)
+{
+    uintptr_t seen = atomic_load_explicit(&queue->store.returned, memory_order_acquire);
+    do {
+        if (!keep && is_closed(seen)) {
+            free(event);
+            break;
+        }
+        event->next_spare = (drupe_event *)(seen & ~CLOSED);
+    } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen,
+                                                    (uintptr_t)event | (seen & CLOSED), memory_order_acq_rel,
+                                                    memory_order_acquire));
+    /* Otherwise the queue may be gone by now. */
+    if (is_closed(seen)) drupe_queue_inner_release(queue);
+}
+
+/* One whose memory is new. */
+static drupe_status event_new(drupe_queue *queue, drupe_event **event)
+{
+    const drupe_backend *backend = queue->base.slot->backend;
+    *event = drupe_object_new(NULL, backend, sizeof **event, backend->size.event);
+    if (!*event) return DRUPE_E_NO_MEMORY;
+    (*event)->queue = queue;
+    drupe_queue_inner_retain(queue);
+    return DRUPE_OK;
+}
+
+/* One that is nobody's, as if it was fresh. Its second line is (see drupe_event_release()). */
+static void renew(drupe_event *event, size_t native)
+{
+    atomic_init(&event->object.references, 1);
+    memset(&event->phase, 0, offsetof(drupe_event, number) - offsetof(drupe_event, phase));
+    for (size_t at = 0; at < native; at += 64) memset((char *)(event + 1) + at, 0, 64);
+}
+
+drupe_status drupe_event_next(drupe_queue *queue, uint64_t number, drupe_inflight *entry, drupe_event **event)
+{
+    drupe_event *fresh = NULL;
+    if (!is_closed(atomic_load_explicit(&queue->store.returned, memory_order_relaxed)))
+        fresh = pop_spare(queue);
+    *event = fresh;
+    if (!fresh) DRUPE_TRY(event_new(queue, &fresh));
+    if (*event) {
+        drupe_event *after = queue->store.spare;
+        if (after) {
+            drupe_prefetch_write(after);
+            drupe_prefetch_write(after + 1);
+        }
+        renew(fresh, queue->base.slot->backend->size.event);
+    }
+    fresh->number = number;
+    fresh->entry = entry;
+    *event = fresh;
+    return DRUPE_OK;
+}
+
+drupe_event *drupe_event_alone(drupe_inflight *entry)
+{
+    drupe_event *event = drupe_object_new(NULL, NULL, sizeof *event, 0);
+    if (!event) return NULL;
+    event->number = entry->what.number;
+    event->entry = entry;
+    return event;
+}
+
+/* --- References ----------------------------------------------------------------------------------------- */
 
 drupe_event *drupe_event_retain(drupe_event *event)
 {
@@ -54,7 +181,7 @@ void drupe_event_release(drupe_event *event)
         free(event->entry);
     }
     if (queue)
-        drupe_event_put_away(queue, event, silent);
+        put_away(queue, event, silent);
     else
         drupe_object_free(NULL, event);
 }
@@ -66,7 +193,7 @@ drupe_queue *drupe_event_queue(const drupe_event *event)
 
 /* --- How it ends ---------------------------------------------------------------------------------------- */
 
-static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
+bool drupe_event_leave(drupe_event *event, drupe_phase from, drupe_phase to)
 {
     int expected = (int)from;
     return atomic_compare_exchange_strong(&event->phase, &expected, (int)to);
@@ -74,17 +201,15 @@ static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
 
 /* A thread that polls a native event has a reference to it or holds its queue's lock. If the only reference
  * is that of the in-flight entry, which the lock protects, no other thread can end the event, so a plain
- * store suffices. An entry that has passed its reference on is excluded, because threads that settle what
- * waits for it may end the event as well. The count is loaded with acquire, and before the phase, so that
- * this thread sees what others stored into the phase before they released their references. */
+ * store suffices. The count is loaded with acquire, and before the phase, so that this thread sees what
+ * others stored into the phase before they released their references. */
 static bool leave_native(drupe_event *event)
 {
     const drupe_phase from = DRUPE_PHASE_NATIVE, to = DRUPE_PHASE_COMPLETE;
-    if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1 ||
-        (event->entry && event->entry->event_passed))
-        return leave_phase(event, from, to);
+    if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1)
+        return drupe_event_leave(event, from, to);
     if (drupe_event_phase(event) != from) return false;
-    atomic_store_explicit(&event->phase, (int)to, memory_order_release);
+    drupe_event_enter(event, to);
     return true;
 }
 
@@ -110,8 +235,8 @@ void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t tick
     uint64_t number = event->number;
     const drupe_queue *queue = event->queue;
     bool timed = queue && drupe_queue_timed(queue) && from == DRUPE_PHASE_NATIVE;
-    bool ours =
-        from == DRUPE_PHASE_NATIVE ? leave_native(event) : leave_phase(event, from, DRUPE_PHASE_COMPLETE);
+    bool ours = from == DRUPE_PHASE_NATIVE ? leave_native(event)
+                                           : drupe_event_leave(event, from, DRUPE_PHASE_COMPLETE);
     if (!ours) return;
     /* Whoever reads that it is over reads the times, too. */
     if (timed) trace_device_times(event);
@@ -142,7 +267,8 @@ static drupe_cause *cause_before(const drupe_event *event)
 {
     drupe_cause *cause = cause_of_waits(event);
     if (cause || !event->queue || drupe_queue_unordered(event->queue)) return cause;
-    return drupe_queue_pending_failure_of(event->queue, event);
+    uint64_t at = event->behind ? event->behind + 1 : event->number;
+    return drupe_queue_pending_failure_at(event->queue, at, event->number);
 }
 
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
@@ -150,8 +276,7 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_in
 {
     bool own = cause->before && cause->queue == event->queue && cause->what.submission == event->number;
     drupe_failure *failure = own ? NULL : malloc(sizeof *failure);
-    if (failure)
-        drupe_cause_dependent(cause, drupe_inflight_subject((drupe_inflight *)entry), event->queue, failure);
+    if (failure) drupe_cause_dependent(cause, entry ? &entry->what : NULL, event->queue, failure);
     event->failure = failure ? failure : &cause->what;
     event->cause = cause;
     drupe_failures_note_dependent(drupe_cause_first(cause)->note);
@@ -173,7 +298,7 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
     } else {
         drupe_error told = *error;
         if (event->queue) drupe_failure_widen(&told, event->queue, event->number);
-        event->cause = drupe_cause_new(&told, drupe_inflight_subject(entry), event->queue, event->number);
+        event->cause = drupe_cause_new(&told, entry ? &entry->what : NULL, event->queue, event->number);
         event->failure = &event->cause->what;
     }
     if (event->queue) {
@@ -181,14 +306,14 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
         drupe_queue_set_cause(event->queue, event->cause, drupe_event_order(event));
         drupe_trace_end(event->number, ending_of(&event->failure->error));
     }
-    atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+    drupe_event_enter(event, DRUPE_PHASE_FAILED);
     tell_others(from);
 }
 
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error)
 {
     drupe_error kept = *error;
-    if (leave_phase(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
+    if (drupe_event_leave(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
 }
 
 static void fail_for(drupe_event *event, drupe_cause *cause, drupe_inflight *entry, drupe_trace_status ended)
@@ -196,7 +321,7 @@ static void fail_for(drupe_event *event, drupe_cause *cause, drupe_inflight *ent
     set_dependent(event, drupe_cause_retain(cause), entry);
     drupe_mark_inflight(entry, cause);
     drupe_trace_end(event->number, ended);
-    atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+    drupe_event_enter(event, DRUPE_PHASE_FAILED);
 }
 
 void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_inflight *entry)
@@ -206,7 +331,7 @@ void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_infli
 
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause)
 {
-    if (!leave_phase(event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_SETTLING)) return;
+    if (!drupe_event_leave(event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_SETTLING)) return;
     fail_for(event, cause, event->entry, DRUPE_TRACE_CANCELLED);
     tell_others(DRUPE_PHASE_DEFERRED);
 }
@@ -243,7 +368,7 @@ static drupe_event *claim_failed_wait(const drupe_event *event)
         drupe_event *wait = event->entry->waits[i];
         drupe_event_state state;
         if (drupe_event_phase(wait) == DRUPE_PHASE_NATIVE && drupe_event_looks_failed(wait, &state) &&
-            leave_phase(wait, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) {
+            drupe_event_leave(wait, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) {
             return wait;
         }
         while (drupe_event_phase(wait) == DRUPE_PHASE_SETTLING) sched_yield();
@@ -254,7 +379,7 @@ static drupe_event *claim_failed_wait(const drupe_event *event)
 /* Settle a failed event after what it waited for. A list, not recursion: chains may be long. */
 static void settle_failed(drupe_event *event)
 {
-    if (!leave_phase(event, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) return;
+    if (!drupe_event_leave(event, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) return;
     event->settle_next = NULL;
     while (event) {
         drupe_event *wait = claim_failed_wait(event);

@@ -1,21 +1,14 @@
 /* Events as their callers see them: asking, waiting, and ending those that the caller ends. */
 #include "core/queue/launch.h"
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- Asking --------------------------------------------------------------------------------------------- */
 
 drupe_phase drupe_event_poll(drupe_event *event)
 {
     uint64_t ticks = 0;
-    return drupe_event_poll_by(event, &ticks);
-}
-
-drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks)
-{
-    if (!drupe_event_ask(event, ticks)) return drupe_event_phase(event);
+    if (!drupe_event_ask(event, &ticks)) return drupe_event_phase(event);
     /* Where order matters, what stands before it settles first. */
     if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue, false);
     return drupe_event_poll_locked(event);
@@ -27,14 +20,10 @@ drupe_event_state drupe_event_state_of(drupe_event *event)
     drupe_phase phase = drupe_event_poll(event);
     const drupe_checker *checker = drupe_checking();
     if (checker && drupe_phase_over(phase)) checker->event(event);
-    switch (phase) {
-    case DRUPE_PHASE_DEFERRED: return DRUPE_EVENT_QUEUED;
-    case DRUPE_PHASE_RUNNING:
-    case DRUPE_PHASE_SETTLING: return DRUPE_EVENT_RUNNING;
-    case DRUPE_PHASE_COMPLETE: return DRUPE_EVENT_COMPLETE;
-    case DRUPE_PHASE_FAILED: return DRUPE_EVENT_FAILED;
-    case DRUPE_PHASE_NATIVE: break;
-    }
+    if (phase == DRUPE_PHASE_DEFERRED) return DRUPE_EVENT_QUEUED;
+    if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_EVENT_COMPLETE;
+    if (phase == DRUPE_PHASE_FAILED) return DRUPE_EVENT_FAILED;
+    if (phase != DRUPE_PHASE_NATIVE) return DRUPE_EVENT_RUNNING;
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
     /* It may have ended since: then the next call says so. */
     if (drupe_event_looks_failed(event, &state) || state == DRUPE_EVENT_COMPLETE) return DRUPE_EVENT_RUNNING;
@@ -53,11 +42,7 @@ static drupe_status timed_out(void)
 static drupe_status await_native(drupe_event *event, uint64_t deadline)
 {
     drupe_queue_flush(event->queue);
-    uint64_t left = DRUPE_FOREVER;
-    if (deadline != UINT64_MAX) {
-        uint64_t now = drupe_now_ns();
-        left = deadline > now ? deadline - now : 0;
-    }
+    uint64_t left = drupe_time_left(deadline);
     drupe_status status =
         event->object.backend->event_wait(event, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
     if (status == DRUPE_E_TIMEOUT && left > DRUPE_SLICE_NS) return DRUPE_OK;
@@ -164,26 +149,13 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
 {
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
-    drupe_inflight *entry = aligned_alloc(64, sizeof *entry);
-    drupe_event *fresh = drupe_object_new(NULL, NULL, sizeof *fresh, 0);
-    if (!entry || !fresh) {
-        free(entry);
-        free(fresh);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
-    }
-    memset(entry, 0, sizeof *entry);
-    entry->what.summary = &entry->summary;
-    snprintf(entry->label_copy, sizeof entry->label_copy, "%s", label ? label : "event");
-    entry->what.label = entry->label_copy;
-    entry->what.site = site ? site : drupe_core_site();
-    entry->what.cell = drupe_core_cell();
-    entry->what.cell_number = drupe_core_cell_number(entry->what.cell);
-    entry->summary.kind = DRUPE_WORK_HOST;
-    entry->what.number = fresh->number = drupe_inflight_next();
-    drupe_trace_skip(fresh->number);
-    fresh->entry = entry;
-    *event = fresh;
-    return DRUPE_OK;
+    drupe_inflight *entry = drupe_inflight_alone(label ? label : "event", site ? site : drupe_core_site());
+    *event = entry ? drupe_event_alone(entry) : NULL;
+    if (entry) drupe_trace_skip(entry->what.number);
+    if (*event) return DRUPE_OK;
+    if (entry) drupe_core_cell_release(entry->what.cell);
+    free(entry);
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
 }
 
 drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)

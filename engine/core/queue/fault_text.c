@@ -7,13 +7,10 @@
 
 const char *drupe_fault_signal(int signal)
 {
-    switch (signal) {
-    case SIGSEGV: return "SIGSEGV";
-    case SIGBUS: return "SIGBUS";
-    case SIGFPE: return "SIGFPE";
-    case SIGILL: return "SIGILL";
-    default: return "a signal";
-    }
+    static const char *const names[] = {
+        [SIGSEGV] = "SIGSEGV", [SIGBUS] = "SIGBUS", [SIGFPE] = "SIGFPE", [SIGILL] = "SIGILL"};
+    bool known = signal >= 0 && (size_t)signal < DRUPE_COUNT_OF(names) && names[signal];
+    return known ? names[signal] : "a signal";
 }
 
 drupe_status drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size)

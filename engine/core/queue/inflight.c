@@ -14,6 +14,13 @@
 #define SPAN       32u  /* that one may answer for */
 #define KNOWN_MOST 128u /* entries among which a complete one is looked for */
 
+#define POLL_KNOWN  4u
+#define POLL_EVERY  8u
+#define POLL_SELDOM 64u /* a multiple of it: while few bytes are kept alive */
+#define POLL_BYTES  (1u << 20)
+#define REAP_MOST   16u   /* of an out-of-order queue, where each has to be looked at */
+#define REAP_MANY   1024u /* of an in-order queue: nobody's submission is to take long */
+
 /* Out of the list, or NULL. Only the holder of the lock takes records. */
 static drupe_inflight *pop_spare(drupe_queue *queue)
 {
@@ -41,37 +48,56 @@ static inline void prefetch_record(drupe_inflight *entry)
     drupe_prefetch_write(entry->refs_inline);
 }
 
-drupe_status drupe_inflight_new(drupe_queue *queue, drupe_inflight **entry)
+static drupe_inflight *make(void)
+{
+    drupe_inflight *fresh = aligned_alloc(64, sizeof *fresh);
+    if (!fresh) return NULL;
+    memset(fresh, 0, sizeof *fresh);
+    fresh->what.refs = fresh->refs_inline;
+    fresh->what.summary = &fresh->summary;
+    fresh->refs_capacity = DRUPE_INFLIGHT_REFS;
+    fresh->waits = fresh->waits_inline;
+    fresh->waits_capacity = DRUPE_INFLIGHT_WAITS;
+    return fresh;
+}
+
+static inline void begin(drupe_inflight *entry, const char *label, void *cell)
+{
+    entry->what.number = drupe_inflight_next();
+    entry->what.cell = cell;
+    entry->what.cell_number = drupe_core_cell_number(cell);
+    entry->what.label = label;
+}
+
+drupe_inflight *drupe_inflight_alone(const char *label, uint32_t site)
+{
+    drupe_inflight *entry = make();
+    if (!entry) return NULL;
+    begin(entry, entry->label_copy, drupe_core_cell());
+    snprintf(entry->label_copy, sizeof entry->label_copy, "%s", label);
+    entry->what.site = site;
+    entry->summary.kind = DRUPE_WORK_HOST;
+    return entry;
+}
+
+drupe_status drupe_inflight_new(drupe_queue *queue, const char *label, void *cell, drupe_inflight **entry)
 {
     drupe_inflight *fresh = pop_spare(queue);
-    if (fresh) {
-        if (queue->records.spare) prefetch_record(queue->records.spare);
-    } else {
-        fresh = aligned_alloc(64, sizeof *fresh);
-        *entry = NULL;
-        if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission.");
-        fresh->what.refs = fresh->refs_inline;
-        fresh->what.summary = &fresh->summary;
-        fresh->refs_capacity = DRUPE_INFLIGHT_REFS;
-        fresh->waits = fresh->waits_inline;
-        fresh->waits_capacity = DRUPE_INFLIGHT_WAITS;
-    }
+    if (!fresh)
+        fresh = make();
+    else if (queue->records.spare)
+        prefetch_record(queue->records.spare);
+    *entry = fresh;
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission.");
+    begin(fresh, label, cell);
     fresh->next = NULL;
     fresh->event = NULL;
-    fresh->what.number = drupe_inflight_next();
-    fresh->what.cell = NULL;
-    fresh->what.label = "work";
-    fresh->what.site = fresh->what.cell_number = 0;
+    fresh->what.site = 0;
     fresh->summary.kind = DRUPE_WORK_BARRIER;
-    fresh->deferred = fresh->fallible = fresh->early = fresh->done = fresh->passed = fresh->event_passed =
-        false;
+    fresh->deferred = fresh->done = fresh->passed = false;
     fresh->what.nrefs = fresh->nwaits = 0;
     atomic_store_explicit(&fresh->written, 0, memory_order_relaxed);
     fresh->replaced = 0;
-    fresh->pending_failure = NULL;
-    fresh->work_copy = NULL;
-    fresh->marker = NULL;
-    *entry = fresh;
     return DRUPE_OK;
 }
 
@@ -97,21 +123,16 @@ static drupe_status make_room(drupe_inflight *entry, size_t nrefs, size_t nwaits
                            nrefs + nwaits);
 }
 
-drupe_status drupe_inflight_load(drupe_inflight *entry, const drupe_submit_info *info, size_t more)
+drupe_status drupe_inflight_load(drupe_inflight *entry, const drupe_submit_info *info, const drupe_work *work,
+                                 size_t more)
 {
-    DRUPE_TRY(make_room(entry, info->nrefs, info->nwaits + more));
+    DRUPE_TRY(make_room(entry, info->uses.nrefs, info->nwaits + more));
     for (size_t i = 0; i < info->nwaits; i++) {
         drupe_event *wait = info->waits[i];
         if (!wait || drupe_event_phase(wait) == DRUPE_PHASE_COMPLETE) continue;
         entry->waits[entry->nwaits++] = drupe_event_retain(wait);
     }
-    if (info->nrefs) memcpy(entry->what.refs, info->refs, info->nrefs * sizeof *entry->what.refs);
-    entry->what.nrefs = (uint32_t)info->nrefs;
-    atomic_store_explicit(&entry->written, info->written, memory_order_relaxed);
-    entry->replaced = info->replaced;
-    entry->pending_failure = info->pending_failure;
-    entry->what.label = info->label;
-    entry->what.site = info->site;
+    drupe_inflight_fill(entry, info->site, &info->uses, work);
     if (!info->label_static) {
         snprintf(entry->label_copy, sizeof entry->label_copy, "%s", info->label);
         entry->what.label = entry->label_copy;
@@ -130,79 +151,101 @@ void drupe_inflight_add_wait(drupe_inflight *entry, drupe_event *wait)
     entry->waits[entry->nwaits++] = drupe_event_retain(wait);
 }
 
-void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry)
+drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry)
+{
+    /* A deferred entry has one that others may be looking at. */
+    return entry->event ? DRUPE_OK : drupe_event_next(queue, entry->what.number, entry, &entry->event);
+}
+
+/* --- The list ------------------------------------------------------------------------------------------- */
+
+/* Nobody else changes the number. */
+static inline void count(drupe_queue *queue, int more)
+{
+    size_t before = atomic_load_explicit(&queue->order.count, memory_order_relaxed);
+    atomic_store_explicit(&queue->order.count, before + (size_t)more, memory_order_relaxed);
+}
+
+void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry, bool deferred)
 {
     if (queue->order.tail)
         queue->order.tail->next = entry;
     else
         queue->order.head = entry;
     queue->order.tail = entry;
-    drupe_queue_count(queue, 1);
+    entry->deferred = deferred;
+    if (deferred && !queue->order.deferred) queue->order.deferred = entry;
+    count(queue, 1);
 }
 
-/* --- Copies for deferred work --------------------------------------------------------------------------- */
-
-static size_t arg_size(const drupe_arg *arg)
+void drupe_inflight_insert(drupe_queue *queue, drupe_inflight *after, drupe_inflight *entry)
 {
-    if (arg->kind == DRUPE_ARG_LOCAL) return 0;
-    return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+    entry->next = after->next;
+    after->next = entry;
+    if (queue->order.tail == after) queue->order.tail = entry;
+    queue->order.first_open = NULL;
+    count(queue, 1);
 }
 
-/* One piece of memory: range, argument table, values. */
-static drupe_status copy_kernel(drupe_inflight *entry, const drupe_work *work)
+void drupe_inflight_detach(drupe_queue *queue, drupe_inflight *before, drupe_inflight **list)
 {
-    size_t table = drupe_round16(sizeof(drupe_range)),
-           values = table + drupe_round16(work->nargs * sizeof(drupe_arg));
-    size_t size = values;
-    for (size_t i = 0; i < work->nargs; i++) size += drupe_round16(arg_size(&work->args[i]));
-    char *copy = malloc(size);
-    if (!copy) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a kernel's arguments.");
-    memcpy(copy, work->range, sizeof(drupe_range));
-    drupe_arg *args = (drupe_arg *)(void *)(copy + table);
-    for (size_t i = 0; i < work->nargs; i++) {
-        args[i] = work->args[i];
-        if (arg_size(&args[i]) == 0) continue;
-        memcpy(copy + values, args[i].value, arg_size(&args[i]));
-        args[i].value = copy + values;
-        values += drupe_round16(arg_size(&args[i]));
+    drupe_inflight **link = before ? &before->next : &queue->order.head, *entry = *link;
+    *link = entry->next;
+    if (queue->order.tail == entry) queue->order.tail = before;
+    entry->next = *list;
+    *list = entry;
+    count(queue, -1);
+}
+
+void drupe_inflight_admit(drupe_queue *queue, drupe_inflight *entry)
+{
+    entry->deferred = false;
+    while (queue->order.deferred && !queue->order.deferred->deferred)
+        queue->order.deferred = queue->order.deferred->next;
+}
+
+void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry)
+{
+    if (entry->done) {
+        /* It is over and nobody else has seen it. */
+        drupe_trace_end_at_once(entry->what.number);
+        if (entry->event) drupe_event_enter(entry->event, DRUPE_PHASE_COMPLETE);
+        return;
     }
-    entry->work_copy = copy;
-    entry->work.words = NULL;
-    entry->work.range = (drupe_range *)(void *)copy;
-    entry->work.args = args;
-    return DRUPE_OK;
+    queue->order.unflushed = queue->base.slot->backend->queue_flush != NULL;
+    if (!entry->event) {
+        queue->proof.unmarked++;
+        queue->proof.silent = true;
+        return;
+    }
+    queue->proof.unmarked = queue->proof.unmarked_bytes = 0;
+    drupe_event_enter(entry->event, DRUPE_PHASE_NATIVE);
 }
 
-drupe_status drupe_inflight_copy_work(drupe_inflight *entry, const drupe_work *work)
+void drupe_queue_flush_locked(drupe_queue *queue)
 {
-    entry->work = *work;
-    if (work->kind == DRUPE_WORK_KERNEL) return copy_kernel(entry, work);
-    if (work->kind != DRUPE_WORK_FILL) return DRUPE_OK;
-    entry->work_copy = malloc(work->pattern_size);
-    if (!entry->work_copy)
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a fill's pattern.");
-    memcpy(entry->work_copy, work->src, work->pattern_size);
-    entry->work.src = entry->work_copy;
-    return DRUPE_OK;
+    if (!queue->order.unflushed || drupe_device_silent(queue->base.device)) return;
+    queue->order.unflushed = false;
+    /* A queue that cannot be flushed shows it in its events. */
+    if (queue->base.slot->backend->queue_flush(queue) != DRUPE_OK) return;
+}
+
+void drupe_queue_flush(drupe_queue *queue)
+{
+    if (!queue->base.slot->backend->queue_flush) return;
+    pthread_mutex_lock(&queue->lock);
+    drupe_queue_flush_locked(queue);
+    pthread_mutex_unlock(&queue->lock);
 }
 
 /* --- The end -------------------------------------------------------------------------------------------- */
-
-bool drupe_queue_infers(const drupe_queue *queue)
-{
-    const drupe_backend *backend = queue->base.slot->backend;
-    /* Layers may fail what they like, and times are asked of each event as it ends. */
-    bool plain = backend == queue->base.slot->base && !(queue->base.flags & DRUPE_QUEUE_PROFILING);
-    return plain && backend->gpu_faults_last && queue->base.device->type == DRUPE_DEVICE_GPU &&
-           !drupe_queue_unordered(queue);
-}
 
 /* Nothing but a fault can fail it now. */
 static bool answered_for(const drupe_inflight *entry)
 {
     uint8_t kind = entry->summary.kind;
-    if (entry->nwaits || entry->fallible) return false;
-    return kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
+    bool plain = kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
+    return plain && !entry->nwaits;
 }
 
 /* Who may answer for `entry`: one further on that is known to be complete, unless the look is `hasty`, or
@@ -233,7 +276,7 @@ static drupe_phase inflight_poll(const drupe_queue *queue, drupe_inflight *entry
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     uint64_t *ticks = walk->ticks;
     drupe_inflight *target = entry;
-    if (queue->proof.infers) target = ahead(queue, entry, walk->span, walk->hasty);
+    if (queue->infers) target = ahead(queue, entry, walk->span, walk->hasty);
     if (target == entry) return drupe_event_poll_at(entry->event, ticks);
     (void)drupe_event_ask(target->event, ticks);
     if (drupe_event_phase(target->event) != DRUPE_PHASE_COMPLETE) {
@@ -298,10 +341,9 @@ drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty)
     if (!queue->polling.ticks) queue->polling.ticks = drupe_ticks();
     uint64_t now = queue->polling.ticks;
     for (drupe_inflight *entry = list;; entry = entry->next) {
-        if (entry->event && entry->event == queue->names.last_fallible) queue->names.last_fallible = NULL;
-        if (entry->event && entry->event == queue->names.fetch) queue->names.fetch = NULL;
+        drupe_names_forget(queue, entry);
         if (!entry->event) drupe_trace_end_at(entry->what.number, DRUPE_TRACE_PASSED, now);
-        drupe_queue_count(queue, -1);
+        count(queue, -1);
         if (--most == 0) cut = entry;
         if (entry == queue->order.looked) queue->order.looked = NULL;
         if (entry == cut) break;
@@ -321,13 +363,37 @@ bool drupe_inflight_look(drupe_queue *queue, size_t most)
     drupe_inflight *entry = drupe_inflight_unlooked(queue), *cut = finished_until(queue, most, false);
     if (cut == queue->order.looked) return false;
     uint64_t now = drupe_ticks();
-    size_t count = 1;
-    for (;; entry = entry->next, count++) {
+    size_t found = 1;
+    for (;; entry = entry->next, found++) {
         if (!entry->event) drupe_trace_end_at(entry->what.number, DRUPE_TRACE_PASSED, now);
         if (entry == cut) break;
     }
     queue->order.looked = cut;
-    return count > most / 2; /* the last ones may not be proven yet */
+    return found > most / 2; /* the last ones may not be proven yet */
+}
+
+/* `known`: the first is over. */
+static bool time_to_look(drupe_queue *queue, bool known)
+{
+    bool small = queue->polling.unlooked_bytes < POLL_BYTES;
+    if (++queue->polling.polls % (known ? POLL_KNOWN : POLL_EVERY) && !(known && !small)) return false;
+    bool seldom = queue->base.slot->backend->state_waits && !drupe_queue_unordered(queue) && small && !known;
+    if (seldom && queue->polling.polls % POLL_SELDOM) return false;
+    queue->polling.unlooked_bytes = 0;
+    return true;
+}
+
+drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes)
+{
+    drupe_inflight *head = queue->order.head;
+    queue->polling.ticks = 0;
+    queue->polling.unlooked_bytes += bytes;
+    if (!head) return NULL;
+    bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
+    bool small = queue->polling.unlooked_bytes < POLL_BYTES;
+    if (!time_to_look(queue, known)) return NULL;
+    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
+    return drupe_inflight_reap(queue, REAP_MANY, small);
 }
 
 void drupe_keeps_drop(const drupe_keep *keeps, size_t count)
@@ -341,10 +407,9 @@ static void drop_one(drupe_inflight *entry)
 {
     for (size_t i = 0; i < entry->nwaits; i++) drupe_event_release(entry->waits[i]);
     if (!entry->passed) drupe_keeps_drop(entry->what.refs, entry->what.nrefs);
-    drupe_event_release(entry->marker);
-    if (!entry->event_passed) drupe_event_release(entry->event);
+    drupe_event_release(entry->event);
     drupe_core_cell_release(entry->what.cell);
-    free(entry->work_copy);
+    drupe_deferral_drop(&entry->deferral);
     if (entry->what.refs != entry->refs_inline) free(entry->what.refs);
     if (entry->waits != entry->waits_inline) free(entry->waits);
     entry->what.refs = entry->refs_inline;
@@ -369,19 +434,62 @@ void drupe_inflight_drop(drupe_queue *queue, drupe_inflight *list)
                                                   memory_order_release, memory_order_relaxed)) {}
 }
 
+void drupe_queue_settle_locked(drupe_queue *queue, bool inferring)
+{
+    uint64_t ticks = 0;
+    poll_walk walk = {.span = inferring ? SPAN : 1, .ticks = &ticks};
+    bool unordered = drupe_queue_unordered(queue);
+    drupe_queue_flush_locked(queue);
+    for (drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        if (entry->event && !drupe_phase_over(inflight_poll(queue, entry, &walk)) && !unordered) break;
+    }
+}
+
 void drupe_queue_settle(drupe_queue *queue, bool inferring)
 {
     pthread_mutex_lock(&queue->lock);
-    drupe_queue_flush_locked(queue);
-    drupe_inflight *entry = queue->order.head;
-    uint64_t ticks = 0;
-    poll_walk walk = {.span = inferring ? SPAN : 1, .ticks = &ticks};
-    if (drupe_queue_unordered(queue)) {
-        drupe_unordered_settle(queue);
-        entry = NULL;
-    }
-    for (; entry && entry != queue->order.deferred; entry = entry->next) {
-        if (entry->event && !drupe_phase_over(inflight_poll(queue, entry, &walk))) break;
-    }
+    drupe_queue_settle_locked(queue, inferring);
     pthread_mutex_unlock(&queue->lock);
+}
+
+size_t drupe_queue_unfinished(const drupe_queue *queue)
+{
+    size_t count = 0;
+    bool unordered = drupe_queue_unordered(queue);
+    for (const drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        drupe_phase phase = entry->event ? drupe_event_phase(entry->event) : DRUPE_PHASE_NATIVE;
+        /* Silent work counts until something behind it is known to be complete. */
+        bool proves = phase == DRUPE_PHASE_COMPLETE || entry->what.number <= queue->proof.proven;
+        if (proves && !unordered)
+            count = 0;
+        else
+            count += !drupe_phase_over(phase);
+    }
+    return count;
+}
+
+drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complete, uint64_t left_ns)
+{
+    drupe_status status = DRUPE_OK;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->proof.silent || !complete) {
+        /* When work was added meanwhile the driver may still be busy, which proves nothing and harms nothing.
+         */
+        uint64_t left = complete ? 0 : left_ns;
+        status = queue->base.slot->backend->queue_wait(queue, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
+        if (status != DRUPE_E_TIMEOUT) queue->proof.silent = false;
+        if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
+    }
+    if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
+        drupe_cause *trouble = drupe_queue_trouble(queue);
+        if (!trouble) {
+            trouble = drupe_cause_silent(queue, number);
+            drupe_queue_set_cause(queue, trouble, queue->proof.proven);
+        }
+        drupe_cause_release(trouble);
+        status = DRUPE_OK;
+    }
+    if (status == DRUPE_OK) drupe_queue_proven(queue, number);
+    pthread_mutex_unlock(&queue->lock);
+    return status;
 }

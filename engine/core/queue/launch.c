@@ -11,16 +11,18 @@
 
 /* --- Readiness ------------------------------------------------------------------------------------------ */
 
-drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_inflight *entry)
+drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_inflight *entry,
+                                     const drupe_work *work)
 {
     drupe_readiness readiness = DRUPE_READY;
+    bool early = drupe_work_leaves_early(queue, work);
     for (size_t i = 0; i < entry->nwaits; i++) {
         const drupe_event *wait = entry->waits[i];
         drupe_phase phase = drupe_event_settled(wait);
         if (phase == DRUPE_PHASE_FAILED) return DRUPE_MUST_FAIL;
         if (phase == DRUPE_PHASE_COMPLETE) continue;
         bool native =
-            phase == DRUPE_PHASE_NATIVE && wait->queue->base.context == queue->base.context && !entry->early;
+            phase == DRUPE_PHASE_NATIVE && wait->queue->base.context == queue->base.context && !early;
         if (!native) readiness = DRUPE_BLOCKED;
     }
     return readiness;
@@ -31,7 +33,7 @@ drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_infli
 static bool may_fail_alone(const drupe_event *event)
 {
     const drupe_inflight *entry = event->entry;
-    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && entry && (entry->fallible || entry->nwaits);
+    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && entry && drupe_inflight_fallible(entry);
 }
 
 /* The events that the backend has to wait for; the others of an in-order queue are covered by its order and
@@ -77,50 +79,11 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
     return drupe_error_set(DRUPE_E_INTERNAL, "There is no work of kind %d.", (int)work->kind);
 }
 
-drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry)
+bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
 {
-    /* A deferred entry has one that others may be looking at. */
-    if (entry->event) return DRUPE_OK;
-    DRUPE_TRY(drupe_event_next(queue, &entry->event));
-    entry->event->number = entry->what.number;
-    entry->event->entry = entry;
-    return DRUPE_OK;
-}
-
-/* It is over and nobody else has seen it. */
-static void end_at_once(drupe_inflight *entry)
-{
-    drupe_trace_end_at_once(entry->what.number);
-    if (entry->event) atomic_store_explicit(&entry->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
-}
-
-void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry)
-{
-    if (entry->done) {
-        end_at_once(entry);
-        return;
-    }
-    queue->unflushed = queue->base.slot->backend->queue_flush != NULL;
-    if (!entry->event) {
-        queue->proof.unmarked++;
-        queue->proof.silent = true;
-        return;
-    }
-    queue->proof.unmarked = queue->proof.unmarked_bytes = 0;
-    atomic_store_explicit(&entry->event->phase, DRUPE_PHASE_NATIVE, memory_order_release);
-    if (entry->fallible && !drupe_queue_unordered(queue)) queue->names.last_fallible = entry->event;
-}
-
-/* The last fallible entry is dropped before this one, which takes over its reference unless another one has.
- */
-static void wait_for_last_fallible(drupe_queue *queue, drupe_inflight *entry)
-{
-    drupe_inflight *before = queue->names.last_fallible->entry;
-    if (before->event_passed)
-        drupe_inflight_add_wait(entry, queue->names.last_fallible);
-    else
-        entry->waits[entry->nwaits++] = queue->names.last_fallible;
-    before->event_passed = true;
+    /* Times are an event's. */
+    return drupe_queue_timed(queue) || queue->proof.unmarked >= UNMARKED_MOST ||
+           queue->proof.unmarked_bytes + bytes >= UNMARKED_BYTES;
 }
 
 static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
@@ -129,20 +92,21 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
     drupe_submit submit = {
         .queue = queue, .waits = waits, .words = work->words, .number = entry->what.number};
     submit.nwaits = native_waits(queue, entry, waits);
-    entry->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
-    if (entry->fallible) DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    bool fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
+    if (fallible) DRUPE_TRY(drupe_inflight_attach(queue, entry));
     bool minded = queue->base.slot->backend->takes_predecessor;
     if (queue->names.last_fallible && minded) submit.predecessor = queue->names.last_fallible;
     if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;
     submit.event = entry->event;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
-    if (submit.event) submit.event->opened = true;
+    drupe_event_hand_over(submit.event);
     DRUPE_TRY(call_backend(&submit, work));
     /* Should this fail, the last fallible submission is where its cause is found. */
     if (queue->names.last_fallible && !entry->done && (minded || entry->event))
-        wait_for_last_fallible(queue, entry);
+        drupe_inflight_add_wait(entry, queue->names.last_fallible);
     drupe_inflight_launched(queue, entry);
+    if (fallible && !entry->done && !drupe_queue_unordered(queue)) queue->names.last_fallible = entry->event;
     return DRUPE_OK;
 }
 
@@ -165,14 +129,12 @@ drupe_status drupe_inflight_launch(drupe_queue *queue, drupe_inflight *entry, co
 static drupe_status insert_barrier(drupe_queue *queue, drupe_inflight *after, drupe_event **event)
 {
     drupe_inflight *entry;
-    DRUPE_TRY(drupe_inflight_new(queue, &entry));
+    DRUPE_TRY(drupe_inflight_new(queue, drupe_label_barrier, NULL, &entry));
     drupe_trace_skip(entry->what.number);
-    entry->what.label = drupe_label_barrier;
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     drupe_status status = drupe_inflight_attach(queue, entry);
     if (status == DRUPE_OK) {
-        entry->event->behind = drupe_inflight_order(after);
-        entry->event->inserted = true;
+        drupe_event_insert(entry->event, drupe_inflight_order(after));
         status = drupe_inflight_launch(queue, entry, &work);
     }
     if (status != DRUPE_OK) {
@@ -180,11 +142,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_inflight *after, dr
         drupe_inflight_put_back(queue, entry);
         return status;
     }
-    entry->next = after->next;
-    after->next = entry;
-    if (queue->order.tail == after) queue->order.tail = entry;
-    queue->order.first_open = NULL;
-    drupe_queue_count(queue, 1);
+    drupe_inflight_insert(queue, after, entry);
     *event = drupe_event_retain(entry->event);
     return DRUPE_OK;
 }
@@ -209,33 +167,7 @@ drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before, drupe_
     return insert_barrier(queue, last, event);
 }
 
-/* --- Holding -------------------------------------------------------------------------------------------- */
-
-bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
-{
-    /* Times are an event's. */
-    return drupe_queue_timed(queue) || queue->proof.unmarked >= UNMARKED_MOST ||
-           queue->proof.unmarked_bytes + bytes >= UNMARKED_BYTES;
-}
-
-static bool in_pieces(const drupe_work *work)
-{
-    return work->kind == DRUPE_WORK_COPY && work->fn;
-}
-
-drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
-{
-    DRUPE_TRY(drupe_inflight_attach(queue, entry));
-    DRUPE_TRY(drupe_inflight_copy_work(entry, work));
-    bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
-    entry->event->turn = turn;
-    if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
-    DRUPE_TRY(drupe_deferred_add(queue));
-    entry->deferred = true;
-    entry->event->spins = in_pieces(work) && ((const drupe_pieces *)work->user)->spins;
-    for (size_t i = 0; i < entry->nwaits; i++) drupe_event_ask_notify(entry->waits[i]);
-    return DRUPE_OK;
-}
+/* --- Failing -------------------------------------------------------------------------------------------- */
 
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
 {
@@ -244,12 +176,23 @@ drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
     return drupe_queue_pending_failure(queue, number);
 }
 
-drupe_cause *drupe_inflight_pending_failure(drupe_queue *queue, drupe_inflight *entry)
+void drupe_names_recall(drupe_queue *queue, uint64_t from)
 {
-    if (!entry->pending_failure) return NULL;
-    drupe_cause *cause = drupe_cause_of_wait(entry->pending_failure, &entry->what, queue, entry->what.number);
-    drupe_queue_set_cause(queue, cause, entry->what.number);
-    return cause;
+    queue->names.last_fallible = NULL;
+    const drupe_inflight *entry = queue->order.head;
+    for (; entry && drupe_inflight_order(entry) <= from; entry = entry->next) {
+        if (drupe_inflight_fallible(entry) && !entry->deferred && entry->event &&
+            !drupe_phase_over(drupe_event_phase(entry->event)))
+            queue->names.last_fallible = entry->event;
+    }
+}
+
+drupe_cause *drupe_inflight_fails_for(drupe_queue *queue, drupe_inflight *entry, drupe_cause *cause)
+{
+    if (!cause) return NULL;
+    drupe_cause *own = drupe_cause_of_wait(cause, &entry->what, queue, entry->what.number);
+    drupe_queue_set_cause(queue, own, entry->what.number);
+    return own;
 }
 
 void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue)

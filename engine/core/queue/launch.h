@@ -40,11 +40,14 @@ drupe_status drupe_queue_submit(const drupe_submit_info *info, const drupe_work 
 typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_MUST_FAIL } drupe_readiness;
 
 /* The following need the queue's lock. */
-/* Whether the entry's waits let it be launched; MUST_FAIL when one of them failed. */
-drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_inflight *entry);
-/* Give the entry to the waiter; the caller puts it on its list. */
-drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry,
-                                  const drupe_work *work) DRUPE_MUST_CHECK;
+/* Whether the entry's waits let its work be launched; MUST_FAIL when one of them failed. */
+drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_inflight *entry,
+                                     const drupe_work *work);
+/* Whether the driver may read the source at once: see enqueue.c. */
+static inline bool drupe_work_leaves_early(const drupe_queue *queue, const drupe_work *work)
+{
+    return work->kind == DRUPE_WORK_COPY && work->from_host && queue->base.device->type != DRUPE_DEVICE_CPU;
+}
 /* Whether core runs this work itself. */
 static inline bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
 {
@@ -66,32 +69,26 @@ static inline void drupe_inflight_trace(const drupe_queue *queue, const drupe_in
     for (uint32_t d = 0; kernel && d < work->range->dims; d++) what.items *= work->range->global[d];
     drupe_trace_begin(&queue->traced, &entry->what, &what);
 }
-/* Why an entry that is being submitted reads what was not written, retained, or NULL; the queue is in trouble
- * then. */
-drupe_cause *drupe_inflight_pending_failure(drupe_queue *queue, drupe_inflight *entry);
+/* An entry that is being submitted fails for `cause`, that of one of its waits or of what it reads: what that
+ * is to it, retained. NULL-safe. */
+drupe_cause *drupe_inflight_fails_for(drupe_queue *queue, drupe_inflight *entry, drupe_cause *cause);
 /* drupe_queue_pending_failure() after a look at the queue's last fallible submission. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
-/* An event of its own for the entry, unless it has one. */
-drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry) DRUPE_MUST_CHECK;
+/* The last fallible submission is the last one up to this place in the order. */
+void drupe_names_recall(drupe_queue *queue, uint64_t from);
+/* Copies from plain host memory wait for this one to it. */
+static inline void drupe_names_fetch(drupe_queue *queue, const drupe_inflight *entry)
+{
+    queue->names.fetch = entry->event;
+}
+/* The entry leaves the list. */
+static inline void drupe_names_forget(drupe_queue *queue, const drupe_inflight *entry)
+{
+    if (entry->event && entry->event == queue->names.last_fallible) queue->names.last_fallible = NULL;
+    if (entry->event && entry->event == queue->names.fetch) queue->names.fetch = NULL;
+}
 /* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
-/* The backend has the entry's work. */
-void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry);
-/* Put a launched or deferred entry, which keeps `bytes` alive, on the list of an in-order queue; false: it is
- * over.
- */
-static inline bool drupe_inflight_enlist(drupe_queue *queue, drupe_inflight *entry, size_t bytes)
-{
-    if (entry->done) {
-        queue->proof.proven = entry->what.number;
-        return false;
-    }
-    drupe_inflight_append(queue, entry);
-    if (!entry->event) queue->proof.unmarked_bytes += bytes;
-    return true;
-}
-/* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */
-drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
 /* Hand the work to the backend. */
 drupe_status drupe_inflight_launch(drupe_queue *queue, drupe_inflight *entry,
                                    const drupe_work *work) DRUPE_MUST_CHECK;
@@ -99,26 +96,23 @@ drupe_status drupe_inflight_launch(drupe_queue *queue, drupe_inflight *entry,
  * is no entry. `before`: a deferred entry to stop at, or NULL. */
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before,
                               drupe_event **event) DRUPE_MUST_CHECK;
-/* Without the lock: the thread's last error refused this entry. */
-void drupe_inflight_refused(const drupe_queue *queue, const drupe_inflight *entry);
+/* Without the lock: the thread's last error refused this entry, which is dropped. */
+void drupe_inflight_refuse(drupe_queue *queue, drupe_inflight *entry);
 
 /* --- unordered.c, unordered_submit.c: out-of-order queues ----------------------------------------------- */
 
+/* The following four need the queue's lock. */
 /* The last barrier failed for `cause` (NULL: that counts no more). */
 void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause);
-/* The last barrier's entry is about to go, or it has failed. */
-void drupe_unordered_drop_fence(drupe_queue *queue);
-/* The following five need the queue's lock. */
-/* How many waits a submission gets beyond those that it names. */
-size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier);
-/* Launch or defer it, as a `barrier` too; `*over` when it failed at once and the caller drops it. Its event
- * is attached. */
-drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
-                                    bool barrier, bool *over) DRUPE_MUST_CHECK;
+/* The last barrier is this one; `event` NULL: its entry is about to go, or it has failed. */
+void drupe_unordered_fence(drupe_queue *queue, drupe_event *event);
+/* Launch or defer it; `*over` when it failed at once, as for `unwritten` (NULL: nothing), and the caller
+ * drops it. Its event is attached. */
+drupe_status drupe_unordered_submit(const drupe_submit_info *info, drupe_inflight *entry,
+                                    const drupe_work *work, drupe_cause *unwritten,
+                                    bool *over) DRUPE_MUST_CHECK;
 /* Detach what is over, looking at `most` entries only. */
 drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most);
-void drupe_unordered_settle(drupe_queue *queue);
-size_t drupe_unordered_pending(drupe_queue *queue);
 /* Until everything submitted so far is over. */
 drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_MUST_CHECK;
 /* The waiter's step: launch what can be. True when something moved. */
@@ -142,14 +136,10 @@ drupe_status drupe_memory_before(drupe_memory *memory, drupe_status (*add)(void 
 
 /* --- refs.c --------------------------------------------------------------------------------------------- */
 
-/* The references that a submission gathers while it is checked. */
+/* The references that a submission gathers while it is checked. refs.c's. */
 typedef struct drupe_refs {
-    drupe_keep *list; /* `fixed`, or malloc'ed */
-    size_t count, capacity;
-    size_t bytes;                     /* of memory among them */
-    uint64_t written, replaced, read; /* as in drupe_submit_info, as is the next */
-    unsigned marks_seen;
-    drupe_cause *pending_failure; /* retained */
+    drupe_operands all; /* `refs`: `fixed`, or malloc'ed; `pending_failure`: retained */
+    size_t capacity;
     drupe_event **before; /* malloc'ed, each retained: what has to be over before the memory may be touched */
     size_t nbefore;
     bool passed_on; /* with a submission info: whoever has them tells of failures */
@@ -171,8 +161,11 @@ drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const
 drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event) DRUPE_MUST_CHECK;
 /* keeps[i] of the submission, taken also on failure; memory among them has its use already. */
 drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, size_t i) DRUPE_MUST_CHECK;
-/* Give the objects back; after they were passed on with a submission info: only the array (`count` is 0
- * then). */
+/* Take the objects of `uses`, behind those that there are: what was taken has no release function there. */
+drupe_status drupe_refs_take(drupe_refs *refs, const drupe_operands *uses) DRUPE_MUST_CHECK;
+/* Pass the objects on, with a submission info; the array stays here. */
+drupe_operands drupe_refs_pass(drupe_refs *refs);
+/* Give back what was not passed on. The thread's error stays. */
 void drupe_refs_drop(drupe_refs *refs);
 
 #endif

@@ -5,7 +5,6 @@
  * be waiting. Where the driver may still write (`silent`), what unfinished work holds is never given back and
  * the driver is not called any more: leaking it is what keeps the rest of the process sound. */
 #include "core/queue/launch.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,20 +23,12 @@ static bool lock_soon(drupe_queue *queue)
     return false;
 }
 
-/* A driver that is silent is not asked: it may never answer. */
+/* Later nobody can find out, so the driver is asked. */
 static bool is_over(const drupe_queue *queue, const drupe_inflight *entry)
 {
-    drupe_event_state state = DRUPE_EVENT_SUBMITTED;
-    drupe_event *event = entry->event;
-    if (entry->what.number <= queue->proof.proven) return true;
-    if (!event) return false;
-    drupe_phase phase = drupe_event_phase(event);
-    if (phase != DRUPE_PHASE_NATIVE || drupe_device_silent(queue->base.device))
-        return drupe_phase_over(phase);
-    if (event->object.backend->event_state(event, &state) != DRUPE_OK || state != DRUPE_EVENT_COMPLETE)
-        return false;
-    drupe_event_complete(event, DRUPE_PHASE_NATIVE); /* later nobody can find out */
-    return true;
+    uint64_t ticks = 0;
+    if (entry->event && !drupe_inflight_over(queue, entry)) (void)drupe_event_ask(entry->event, &ticks);
+    return drupe_inflight_over(queue, entry);
 }
 
 /* Whether a driver made this function of a kernel of that name: PoCL makes _pocl_kernel_NAME_workgroup. */
@@ -61,8 +52,8 @@ typedef struct suspects {
 static suspects find_suspects(drupe_queue *queue, const char *function)
 {
     suspects found = {NULL, NULL, 0};
-    for (drupe_inflight *entry = queue->order.head; entry && entry != queue->order.deferred;
-         entry = entry->next) {
+    for (drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        if (entry->deferred) continue;
         if (is_over(queue, entry)) {
             /* And with it what stands before it. */
             if (!drupe_queue_unordered(queue)) found = (suspects){NULL, NULL, 0};

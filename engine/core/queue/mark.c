@@ -62,7 +62,7 @@ static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_ca
 
 void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause)
 {
-    uint64_t written = atomic_exchange(&entry->written, 0);
+    uint64_t written = drupe_inflight_take_written(entry);
     for (size_t i = 0; written && i < entry->what.nrefs; i++) {
         if (entry->what.refs[i].release != drupe_uses_drop || !drupe_effect_bit(written, i)) continue;
         bool replaced = i < 64 && drupe_effect_bit(entry->replaced, i);
@@ -197,12 +197,6 @@ static drupe_status explain(const drupe_memory *memory, reason mark)
     return status;
 }
 
-static drupe_status check(drupe_memory *memory)
-{
-    reason mark;
-    return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
-}
-
 static drupe_status read_one(drupe_memory *memory, drupe_cause **pending_failure)
 {
     reason mark;
@@ -227,15 +221,15 @@ drupe_status drupe_memory_contents(drupe_memory *memory)
     DRUPE_TRY(drupe_core_check());
     if (!drupe_mark_possible(memory)) return DRUPE_OK;
     drupe_marks_settle();
-    return check(memory);
+    reason mark;
+    return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
 }
 
-drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,
-                              drupe_cause **pending_failure)
+drupe_status drupe_marks_read(const drupe_operands *uses, drupe_cause **pending_failure)
 {
-    for (size_t i = 0; i < nrefs; i++) {
-        if (refs[i].release == drupe_uses_drop && drupe_effect_bit(read, i))
-            DRUPE_TRY(read_one(refs[i].object, pending_failure));
+    for (size_t i = 0; i < uses->nrefs; i++) {
+        if (uses->refs[i].release == drupe_uses_drop && drupe_effect_bit(uses->read, i))
+            DRUPE_TRY(read_one(uses->refs[i].object, pending_failure));
     }
     return DRUPE_OK;
 }

@@ -5,8 +5,6 @@
  * they keep the struct, and the last of them may go anywhere, since a drained queue holds nothing of the
  * caller's. A handle may come back (the queue of an event); then the queue simply lives again. */
 #include "core/queue/launch.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 
@@ -20,15 +18,15 @@ void drupe_queue_destroy(drupe_queue *queue)
     }
     if (queue->opened && !drupe_device_silent(queue->base.device)) {
         /* Nothing is left; the driver is told to wait because its interface asks for that. */
-        if (queue->base.slot->backend->queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK)
-            queue->proof.silent = false;
+        drupe_status status = queue->base.slot->backend->queue_wait(queue, DRUPE_FOREVER);
+        (void)status;
         queue->base.slot->backend->queue_close(queue);
     }
-    if (atomic_exchange(&queue->base.marks_due, 0)) atomic_fetch_sub(&drupe_marks_owed, 1);
+    drupe_marks_settle_locked(queue);
     drupe_inflight_forget_spares(queue);
     drupe_event_forget_spares(queue);
-    drupe_cause_release(atomic_exchange(&queue->base.cause, NULL));
-    drupe_cause_release(queue->names.barrier_failure);
+    drupe_cause_release(atomic_load(&queue->base.cause));
+    drupe_cause_release(queue->unordered.breached);
     pthread_mutex_destroy(&queue->lock);
     drupe_slot *slot = queue->base.slot;
     drupe_device_release(queue->base.device);
@@ -111,20 +109,9 @@ size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t cap
 
 size_t drupe_queue_pending(drupe_queue *queue)
 {
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    size_t pending = 0;
-    if (drupe_device_loss(queue->base.device)) return 0;
+    if (drupe_core_check() != DRUPE_OK || drupe_device_loss(queue->base.device)) return 0;
     pthread_mutex_lock(&queue->lock);
-    bool unordered = drupe_queue_unordered(queue);
-    if (unordered) pending = drupe_unordered_pending(queue);
-    /* Silent work counts until something behind it is known to be complete. */
-    for (drupe_inflight *entry = unordered ? NULL : queue->order.head; entry; entry = entry->next) {
-        drupe_phase phase = entry->event ? drupe_event_phase(entry->event) : DRUPE_PHASE_NATIVE;
-        if (phase == DRUPE_PHASE_COMPLETE || entry->what.number <= queue->proof.proven)
-            pending = 0;
-        else if (phase != DRUPE_PHASE_FAILED)
-            pending++;
-    }
+    size_t pending = drupe_queue_unfinished(queue);
     pthread_mutex_unlock(&queue->lock);
     return pending;
 }
@@ -147,41 +134,6 @@ void drupe_queue_collect(drupe_queue *queue)
 
 /* --- Waiting -------------------------------------------------------------------------------------------- */
 
-static uint64_t time_left(uint64_t deadline)
-{
-    if (deadline == UINT64_MAX) return DRUPE_FOREVER;
-    uint64_t now = drupe_now_ns();
-    return deadline > now ? deadline - now : 0;
-}
-
-/* After the last submission `number` is over: establish that all before it are, and hear of silent failures.
- */
-static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, uint64_t deadline)
-{
-    drupe_status status = DRUPE_OK;
-    pthread_mutex_lock(&queue->lock);
-    if (queue->proof.silent || !complete) {
-        /* When work was added meanwhile the driver may still be busy, which proves nothing and harms nothing.
-         */
-        uint64_t left = complete ? 0 : time_left(deadline);
-        status = queue->base.slot->backend->queue_wait(queue, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
-        if (status != DRUPE_E_TIMEOUT) queue->proof.silent = false;
-        if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
-    }
-    if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
-        drupe_cause *trouble = drupe_queue_trouble(queue);
-        if (!trouble) {
-            trouble = drupe_cause_silent(queue, number);
-            drupe_queue_set_cause(queue, trouble, queue->proof.proven);
-        }
-        drupe_cause_release(trouble);
-        status = DRUPE_OK;
-    }
-    if (status == DRUPE_OK && queue->proof.proven < number) queue->proof.proven = number;
-    pthread_mutex_unlock(&queue->lock);
-    return status;
-}
-
 /* DRUPE_OK when all is over, however it ended; or DRUPE_E_TIMEOUT, or why no mark could be made. */
 static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
 {
@@ -198,8 +150,9 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
     while (!proven) {
         bool complete = !mark || drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE;
         status = drupe_loss_check(queue->base.device);
-        if (status == DRUPE_OK) status = prove(queue, number, complete, deadline);
-        proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
+        if (status == DRUPE_OK)
+            status = drupe_queue_prove(queue, number, complete, drupe_time_left(deadline));
+        proven = status != DRUPE_E_TIMEOUT || drupe_time_left(deadline) == 0;
     }
     drupe_event_release(mark);
     if (status == DRUPE_OK) drupe_deferred_let_pass(queue);
@@ -259,7 +212,7 @@ void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
     /* Without a mark (no memory) the driver itself is asked; deferred work cannot be waited for then. */
     if (await_all(queue, deadline) != DRUPE_OK && drupe_error_last()->status != DRUPE_E_TIMEOUT) {
         if (drupe_device_silent(queue->base.device)) return;
-        if (queue->base.slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
+        if (queue->base.slot->backend->queue_wait(queue, drupe_time_left(deadline)) != DRUPE_OK) return;
     }
     pthread_mutex_lock(&queue->lock);
     drupe_inflight *finished = drupe_inflight_reap(queue, SIZE_MAX, false);

@@ -1,36 +1,30 @@
-/* The list of all queues, and pushing what they were given to the hardware. */
+/* The list of all queues. */
 #include "core/queue/launch.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static drupe_queue *all;
+static LIST_HEAD(, drupe_queue) all;
 _Atomic(const drupe_checker *) drupe_checker_now;
 
 /* From now on others may find it. */
 void drupe_queue_join(drupe_queue *queue)
 {
     pthread_mutex_lock(&all_lock);
-    queue->next = all;
-    if (all) all->prev = queue;
-    all = queue;
+    LIST_INSERT_HEAD(&all, queue, link);
     pthread_mutex_unlock(&all_lock);
 }
 
 void drupe_queue_leave(drupe_queue *queue)
 {
     pthread_mutex_lock(&all_lock);
-    if (queue->prev)
-        queue->prev->next = queue->next;
-    else if (all == queue)
-        all = queue->next;
-    if (queue->next) queue->next->prev = queue->prev;
+    if (queue->link.le_prev) LIST_REMOVE(queue, link); /* else it could not be opened */
     pthread_mutex_unlock(&all_lock);
 }
 
 drupe_queue *drupe_queue_walk(drupe_queue *queue)
 {
     pthread_mutex_lock(&all_lock);
-    drupe_queue *next = queue ? queue->next : all;
-    for (; next; next = next->next) {
+    drupe_queue *next = queue ? LIST_NEXT(queue, link) : LIST_FIRST(&all);
+    for (; next; next = LIST_NEXT(next, link)) {
         uint32_t seen = atomic_load(&next->base.inner);
         while (seen && !atomic_compare_exchange_weak(&next->base.inner, &seen, seen + 1)) {}
         if (seen) break;
@@ -45,25 +39,9 @@ size_t drupe_queue_list(drupe_queue **queues, size_t capacity)
     size_t count = 0;
     if (atomic_load(&drupe_core_forked)) return 0;
     pthread_mutex_lock(&all_lock);
-    for (drupe_queue *queue = all; queue && count < capacity; queue = queue->next) {
+    for (drupe_queue *queue = LIST_FIRST(&all); queue && count < capacity; queue = LIST_NEXT(queue, link)) {
         if (drupe_object_try_retain(queue)) queues[count++] = queue;
     }
     pthread_mutex_unlock(&all_lock);
     return count;
-}
-
-void drupe_queue_flush_locked(drupe_queue *queue)
-{
-    if (!queue->unflushed || drupe_device_silent(queue->base.device)) return;
-    queue->unflushed = false;
-    /* A queue that cannot be flushed shows it in its events. */
-    if (queue->base.slot->backend->queue_flush(queue) != DRUPE_OK) return;
-}
-
-void drupe_queue_flush(drupe_queue *queue)
-{
-    if (!queue->base.slot->backend->queue_flush) return;
-    pthread_mutex_lock(&queue->lock);
-    drupe_queue_flush_locked(queue);
-    pthread_mutex_unlock(&queue->lock);
 }

@@ -39,6 +39,16 @@ static drupe_status check_open(const drupe_context *context, const drupe_device 
     return DRUPE_OK;
 }
 
+/* Whether a complete kernel of this queue proves those before it. */
+static bool infers(const drupe_queue *queue)
+{
+    const drupe_backend *backend = queue->base.slot->backend;
+    /* Layers may fail what they like, and times are asked of each event as it ends. */
+    bool plain = backend == queue->base.slot->base && !(queue->base.flags & DRUPE_QUEUE_PROFILING);
+    return plain && backend->gpu_faults_last && queue->base.device->type == DRUPE_DEVICE_GPU &&
+           !drupe_queue_unordered(queue);
+}
+
 drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint32_t flags,
                               drupe_queue **queue)
 {
@@ -74,7 +84,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     bool timed = false;
     if (slot->backend->queue_times && slot->backend->queue_times(fresh, &timed) == DRUPE_OK && timed)
         fresh->base.flags |= DRUPE_QUEUE_TIMED;
-    fresh->proof.infers = drupe_queue_infers(fresh);
+    fresh->infers = infers(fresh);
     drupe_queue_join(fresh);
     *queue = fresh;
     return DRUPE_OK;
@@ -91,7 +101,7 @@ static void profile_one(drupe_queue *queue)
     if (possible && !(queue->base.flags & DRUPE_QUEUE_PROFILING) && backend->queue_time(queue) == DRUPE_OK) {
         queue->timed_from = drupe_inflight_latest() + 1;
         queue->base.flags |= DRUPE_QUEUE_PROFILING;
-        queue->proof.infers = drupe_queue_infers(queue);
+        queue->infers = infers(queue);
     }
     pthread_mutex_unlock(&queue->lock);
 }

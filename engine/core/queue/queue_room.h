@@ -1,13 +1,13 @@
 /* Queues: their order, what they have in flight, how it ends, and who waits for it.
  *
- * Reading order: records.h (the structs) -> queue_open.c, queue.c (opening, looking, waiting) -> enqueue.c,
- * launch.c, unordered_submit.c (from a submission info to the backend) -> inflight.c, unordered.c, event.c,
- * event_memory.c, event_wait.c (what is in flight, and how it ended) -> deferred.c, waiter.c (work that must
- * wait), worker.c, watch.c (who is told of its end) -> trouble.c, suspects.c, mark.c, cancel.c, lost.c,
+ * Reading order: records.h (the structs), inflight.h -> queue_open.c, queue.c (opening, looking, waiting) ->
+ * enqueue.c, launch.c, unordered_submit.c (from a submission info to the backend) -> inflight.c, unordered.c,
+ * event.c, event_wait.c (what is in flight, and how it ended) -> deferred.c, waiter.c (work that must wait),
+ * worker.c, watch.c (who is told of its end) -> trouble.c, suspects.c, mark.c, cancel.c, lost.c,
  * fault_deliver.c, fault_text.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
  * queue_list.c.
  *
- * Headers: this one, launch.h, waiter.h.
+ * Headers: this one, launch.h, waiter.h, valid.h.
  *
  * Owns: queues, events, entries; the list of queues; the waiter's list.
  *
@@ -19,14 +19,8 @@
 #ifndef DRUPE_CORE_QUEUE_ROOM_H
 #define DRUPE_CORE_QUEUE_ROOM_H
 
-#include "core/queue/records.h"
+#include "core/queue/inflight.h"
 
-/* With its lock: nobody else changes the number. */
-static inline void drupe_queue_count(drupe_queue *queue, int more)
-{
-    size_t count = atomic_load_explicit(&queue->order.count, memory_order_relaxed);
-    atomic_store_explicit(&queue->order.count, count + (size_t)more, memory_order_relaxed);
-}
 /* Beside drupe_queue_flags: events have times for the trace, because they cost next to nothing; callers see
  * none. */
 #define DRUPE_QUEUE_TIMED (1u << 30)
@@ -36,51 +30,26 @@ static inline bool drupe_queue_timed(const drupe_queue *queue)
     return (queue->base.flags & (DRUPE_QUEUE_PROFILING | DRUPE_QUEUE_TIMED)) != 0;
 }
 
-/* --- event.c, event_memory.c ---------------------------------------------------------------------------- */
+/* --- event.c, event_wait.c ------------------------------------------------------------------------------ */
 
-/* Have its native state come: another thread has written to it if it is not known to be over. Who asks will
- * write there sooner or later, as one that waits or as the one that uses it again. */
-static inline void drupe_event_prefetch(const drupe_event *event)
-{
-    drupe_prefetch_write(event + 1);
-}
-
-/* What was submitted after this number, on the same in-order queue, stands behind the event. Numbers tell the
- * order of submission. A barrier that core inserts has a number that is higher than its place in the order;
- * `behind` is its place. */
-static inline uint64_t drupe_event_order(const drupe_event *event)
-{
-    return event->behind ? event->behind : event->number;
-}
-static inline uint64_t drupe_inflight_order(const drupe_inflight *entry)
-{
-    return entry->event ? drupe_event_order(entry->event) : entry->what.number;
-}
-
-/* A fresh event. The queue's lock is held: its memory is that of one that is gone, where there is any. */
-drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+/* A fresh event of submission `number`, whose entry may be NULL. The queue's lock is held: its memory is that
+ * of one that is gone, where there is any. */
+drupe_status drupe_event_next(drupe_queue *queue, uint64_t number, drupe_inflight *entry,
+                              drupe_event **event) DRUPE_MUST_CHECK;
+/* One that the caller ends, and which owns its entry; NULL: no memory. */
+drupe_event *drupe_event_alone(drupe_inflight *entry);
+/* From one phase to another, unless another thread was faster. */
+bool drupe_event_leave(drupe_event *event, drupe_phase from, drupe_phase to);
 /* The queue has lost its last handle: from now on the memory of its events goes with them. Takes the queue's
  * lock. */
 void drupe_event_keep_no_more(drupe_queue *queue);
-/* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
- * still know of it, so its memory stays until the queue goes. */
-void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
-static inline drupe_phase drupe_event_phase(const drupe_event *event)
-{
-    return (drupe_phase)atomic_load_explicit(&((drupe_event *)event)->phase, memory_order_acquire);
-}
-static inline bool drupe_phase_over(drupe_phase phase)
-{
-    return phase >= DRUPE_PHASE_COMPLETE;
-}
 /* Ask the backend if it is still its own. No queue lock may be held. */
 drupe_phase drupe_event_poll(drupe_event *event);
 /* The same for a caller that holds the queue's lock and polls in the order of submission. */
 drupe_phase drupe_event_poll_locked(drupe_event *event);
-/* Both for many at one time: `*ticks` is 0 for the first of them. */
-drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks);
+/* That for many at one time: `*ticks` is 0 for the first of them. */
 drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
 /* Ask the backend, if it has the event, which is completed if it is complete. True: it looks failed, which is
  * not settled. */
@@ -102,44 +71,6 @@ void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_infli
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
 /* Have the waiter woken when it is over; harmless when called again. */
 void drupe_event_ask_notify(drupe_event *event);
-static inline drupe_cause *drupe_queue_pending_failure_of(drupe_queue *queue, const drupe_event *event)
-{
-    return drupe_queue_pending_failure_at(queue, event->behind ? event->behind + 1 : event->number,
-                                          event->number);
-}
-
-/* --- inflight.c ----------------------------------------------------------------------------------------- */
-
-/* The following need the queue's lock. */
-drupe_status drupe_inflight_new(drupe_queue *queue, drupe_inflight **entry) DRUPE_MUST_CHECK;
-/* Take what the submission info brings and make room for `more` waits; on failure the objects not yet taken
- * are the caller's. */
-drupe_status drupe_inflight_load(drupe_inflight *entry, const drupe_submit_info *info,
-                                 size_t more) DRUPE_MUST_CHECK;
-/* The records that are free. Nobody else has the queue. */
-void drupe_inflight_forget_spares(drupe_queue *queue);
-/* A record that was never used is free again. */
-void drupe_inflight_put_back(drupe_queue *queue, drupe_inflight *entry);
-/* There is room for one. */
-void drupe_inflight_add_wait(drupe_inflight *entry, drupe_event *wait);
-void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry);
-/* Own copies of what `work` points to. */
-drupe_status drupe_inflight_copy_work(drupe_inflight *entry, const drupe_work *work) DRUPE_MUST_CHECK;
-/* Whether a complete kernel of this queue proves those before it. */
-bool drupe_queue_infers(const drupe_queue *queue);
-/* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
- * list after unlocking. */
-drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty);
-/* The same without detaching: only the trace is told. Of an in-order queue. True: there may be more. */
-bool drupe_inflight_look(drupe_queue *queue, size_t most);
-/* Of an in-order queue: what no look has told to be over yet. */
-static inline drupe_inflight *drupe_inflight_unlooked(const drupe_queue *queue)
-{
-    return queue->order.looked ? queue->order.looked->next : queue->order.head;
-}
-
-/* Without the lock: drop references and return the records. */
-void drupe_inflight_drop(drupe_queue *queue, drupe_inflight *list);
 
 /* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
  *
@@ -163,9 +94,8 @@ void drupe_marks_lifted(drupe_mark *list, bool replaced);
  * DRUPE_OK, and an empty `*pending_failure` receives the cause, retained: the submission is made and fails.
  */
 drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **pending_failure) DRUPE_MUST_CHECK;
-/* The same of those among `refs` that are `read`, for who holds the lock of the queue. */
-drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,
-                              drupe_cause **pending_failure) DRUPE_MUST_CHECK;
+/* The same of all that is read, for who holds the lock of the queue. */
+drupe_status drupe_marks_read(const drupe_operands *uses, drupe_cause **pending_failure) DRUPE_MUST_CHECK;
 /* A glance: false means that the handle has no mark. */
 static inline bool drupe_mark_possible(const drupe_memory *memory)
 {
@@ -183,9 +113,15 @@ void drupe_queue_release_inside(drupe_queue *queue);
 void drupe_queue_settle(drupe_queue *queue, bool inferring);
 /* Wait until everything is over, whatever it ended like, and drop its references. */
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
-/* Push what was submitted to the hardware; LOCKED: with the queue's lock. */
-void drupe_queue_flush_locked(drupe_queue *queue);
+/* Push what was submitted to the hardware. */
 void drupe_queue_flush(drupe_queue *queue);
+/* Until then, or DRUPE_FOREVER. */
+static inline uint64_t drupe_time_left(uint64_t deadline)
+{
+    if (deadline == UINT64_MAX) return DRUPE_FOREVER;
+    uint64_t now = drupe_now_ns();
+    return deadline > now ? deadline - now : 0;
+}
 /* Its last inner reference is gone. */
 void drupe_queue_destroy(drupe_queue *queue);
 /* queue_list.c: it is complete, and others may find it; it goes. */

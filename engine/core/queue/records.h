@@ -3,17 +3,17 @@
 #define DRUPE_CORE_RECORDS_H
 
 #include "core/failure/failure_room.h"
+#include <sys/queue.h>
 
 typedef struct drupe_inflight drupe_inflight;
 
-/* Something for a worker to do; part of what it is about. */
+/* Something for a worker to do; part of what it is about. worker.c's. */
 typedef struct drupe_job {
-    struct drupe_job *next;
-    void (*run)(struct drupe_job *job);
-    void (*fail)(
-        struct drupe_job *job); /* instead of the rest of run(), with the thread's error: it faulted */
-    _Atomic(int) *busy;         /* the worker's: not 0 while run() is in the caller's code */
-    const char *what;           /* static: what faulted, "host function" or the like */
+    STAILQ_ENTRY(drupe_job) next;
+    void (*run)(struct drupe_job *job); /* these three as drupe_worker_post() got them */
+    void (*fail)(struct drupe_job *job);
+    const char *what;
+    _Atomic(int) *busy; /* the worker's: not 0 while run() is in the caller's code */
 } drupe_job;
 
 /* What a copy that core makes in pieces begins with: `work->user` of a COPY with a body. */
@@ -65,50 +65,46 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 #define DRUPE_INFLIGHT_REFS  8
 #define DRUPE_INFLIGHT_WAITS 4
 
-/* What every submission needs comes first, on few cache lines. More than 20 members, since a record is used
- * again and again: making it of several pieces would cost each submission an allocation more. */
+/* Of a deferred entry. deferred.c's; there is none in an entry that is not deferred. */
+typedef struct drupe_deferral {
+    drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
+    void *copy;          /* malloc'ed: what `work` points to */
+    drupe_work work;
+    drupe_job job; /* of a host task that core runs */
+} drupe_deferral;
+
+/* What every submission needs comes first, on few cache lines. inflight.c's; `done` is the backend's answer.
+ */
 struct drupe_inflight {
     _Alignas(64) drupe_inflight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
     bool deferred;
-    bool fallible;     /* may fail for a reason that core knows: what follows must wait for it by name */
-    bool early;        /* the driver may read its source at once: see enqueue.c */
-    bool done;         /* it was over when it was launched, and is on no list */
-    bool passed;       /* the next entry owns this one's references */
-    bool event_passed; /* an entry that waits for the event owns this one's reference to it */
+    bool done;   /* it was over when it was launched, and is on no list */
+    bool passed; /* the next entry owns this one's references */
     uint32_t nwaits, refs_capacity;
     drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */
     uint32_t waits_capacity;
-    void *work_copy;     /* malloc'ed: what `work` points to */
-    drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
     /* Which of `refs` it writes, as far as they are memory (those from 64 on all), until they were marked. */
     _Atomic(uint64_t) written;
-    uint64_t replaced;            /* those of them of which no byte stays */
-    drupe_cause *pending_failure; /* borrowed while it is being submitted: why what it reads was not written,
-                                     or NULL */
+    uint64_t replaced;       /* those of them of which no byte stays */
+    drupe_deferral deferral; /* its beginning beside what is read when the entry is dropped */
     drupe_event *waits_inline[DRUPE_INFLIGHT_WAITS];
     drupe_arg_summary summary;
     drupe_keep refs_inline[DRUPE_INFLIGHT_REFS];
     char label_copy[64];
-    drupe_work work; /* of a deferred one */
-    drupe_job job;   /* of a host task that core runs */
 };
 
-/* The parts of a queue. All are written under its lock, unless they say otherwise. */
+/* The parts of a queue, each written by one file, under the queue's lock, unless it says otherwise. */
 
-/* What is in flight, in the order of submission. Written by those who put entries on the list or take them
- * off: inflight.c; unordered.c and unordered_submit.c of an out-of-order queue; enqueue.c and deferred.c
- * (held); launch.c, which puts barriers between. */
+/* What is in flight, in the order of submission. inflight.c's. */
 typedef struct drupe_order {
     drupe_inflight *head, *tail;
-    drupe_inflight *deferred; /* the first that the backend does not have, or NULL */
-    drupe_inflight
-        *deferred_tail;   /* of an out-of-order queue, where the deferred ones are a list of their own */
-    drupe_inflight *scan; /* of an out-of-order queue: what was looked at last */
+    drupe_inflight *deferred;   /* the first that is deferred; of an in-order queue all behind it are, too */
     drupe_inflight *first_open; /* of an in-order queue: the first with an event that is not over, if known */
     drupe_inflight *looked;     /* of an in-order queue: the last that a look has told to be over; or NULL */
     _Atomic(size_t) count;
+    bool unflushed; /* the driver got work since the last flush */
 } drupe_order;
 
 /* Free entries. inflight.c's. */
@@ -117,32 +113,35 @@ typedef struct drupe_records {
     _Atomic(drupe_inflight *) returned; /* given back without the lock */
 } drupe_records;
 
-/* Free events. event_memory.c's. */
+/* Free events. event.c's. */
 typedef struct drupe_event_store {
     drupe_event *spare;
     _Atomic(uintptr_t) returned; /* and a bit once nothing is kept */
 } drupe_event_store;
 
-/* Work without an event, and how its end is known. */
+/* Work without an event, and how its end is known. inflight.c's. */
 typedef struct drupe_proof {
     size_t unmarked;       /* submissions without an event since the last one with one */
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
     bool silent;           /* work without an event was launched since the last wait */
-    bool infers;           /* a kernel that is complete proves those before it: see inflight.c */
 } drupe_proof;
 
-/* What the next submission has to wait for by name; the entry of each event keeps it. */
+/* What the next submission to an in-order queue has to wait for by name; the entries keep the events.
+ * launch.c's. */
 typedef struct drupe_names {
     drupe_event *last_fallible; /* the last fallible submission that is not known to be over */
-    drupe_event *fetch;         /* of an in-order queue: the last copy to plain host memory */
-    drupe_event
-        *last_barrier; /* of an out-of-order queue: its last barrier, until it is dropped; unordered*.c's */
-    drupe_cause
-        *barrier_failure; /* retained: why the last barrier failed, once it was dropped; unordered*.c's */
+    drupe_event *fetch;         /* the last copy to plain host memory */
 } drupe_names;
 
-/* When to look at what is over. enqueue.c's, but for `ticks`, which inflight.c starts anew. */
+/* Of an out-of-order queue. unordered.c's. */
+typedef struct drupe_unordered {
+    drupe_inflight *scan;  /* what was looked at last */
+    drupe_event *barrier;  /* the last one, until its entry is dropped */
+    drupe_cause *breached; /* retained: why that failed, once it was dropped */
+} drupe_unordered;
+
+/* When to look at what is over. inflight.c's. */
 typedef struct drupe_polling {
     unsigned polls;
     size_t unlooked_bytes; /* what submissions since the last look keep alive */
@@ -165,37 +164,39 @@ struct drupe_queue {
     drupe_proof proof;
     uint64_t timed_from; /* of PROFILING that came later: events of those before have no times */
     drupe_names names;
+    drupe_unordered unordered;
     drupe_polling polling;
-    bool unflushed;
-    bool shared;                /* others may give work to the driver's queue */
-    bool is_default;            /* a device points to it; library lock */
-    drupe_queue *prev, *next;   /* all queues; queue_list.c's, with its lock */
-    drupe_queue *deferred_next; /* queues with deferred work; waiter.c's, with its lock, as is the next */
+    bool infers;                  /* a kernel that is complete proves those before it: see inflight.c */
+    bool shared;                  /* others may give work to the driver's queue */
+    bool is_default;              /* a device points to it; library lock */
+    LIST_ENTRY(drupe_queue) link; /* all queues; queue_list.c's, with its lock */
+    SLIST_ENTRY(drupe_queue)
+    deferred; /* queues with deferred work; waiter.c's, with its lock, as is the next */
     bool on_deferred_list;
 };
 
-static inline drupe_subject *drupe_inflight_subject(drupe_inflight *entry)
-{
-    return entry ? &entry->what : NULL;
-}
+/* What a submission keeps alive, and what it does with the memory among that. */
+typedef struct drupe_operands {
+    drupe_keep *refs; /* the array is borrowed, the objects are taken */
+    size_t nrefs;
+    size_t bytes;                 /* of the memory among them */
+    uint64_t written, replaced;   /* as in drupe_inflight */
+    uint64_t read;                /* those of them whose contents count, as far as they were looked at */
+    unsigned marks_seen;          /* drupe_marks_version before that */
+    drupe_cause *pending_failure; /* borrowed: why something that is read was not written, or NULL */
+} drupe_operands;
 
-/* Everything about one submission but its work; `refs` are taken. */
+/* Everything about one submission but its work. */
 typedef struct drupe_submit_info {
     drupe_queue *queue;
     drupe_event *const *waits; /* borrowed */
     size_t nwaits;
     const char *label; /* borrowed */
     bool label_static; /* it outlives the submission */
-    bool kept;         /* the host memory that it uses is among `refs` */
+    bool kept;         /* the host memory that it uses is among what it keeps alive */
     bool ordered;
     uint32_t site;
-    drupe_keep *refs; /* the array is borrowed, the objects are taken */
-    size_t nrefs;
-    size_t bytes;                 /* what they keep alive */
-    uint64_t written, replaced;   /* as in drupe_inflight */
-    uint64_t read;                /* those of them whose contents count, as far as they were looked at */
-    unsigned marks_seen;          /* drupe_marks_version before that */
-    drupe_cause *pending_failure; /* borrowed, as in drupe_inflight */
+    drupe_operands uses;
     const drupe_access *accesses; /* borrowed */
     size_t naccesses;
 } drupe_submit_info;

@@ -7,21 +7,17 @@
 
 void drupe_refs_init(drupe_refs *refs)
 {
-    refs->list = refs->fixed;
-    refs->count = 0;
+    refs->all = (drupe_operands){.refs = refs->fixed, .marks_seen = atomic_load(&drupe_marks_version)};
     refs->capacity = DRUPE_COUNT_OF(refs->fixed);
-    refs->bytes = 0;
-    refs->written = refs->replaced = refs->read = 0;
-    refs->marks_seen = atomic_load(&drupe_marks_version);
     refs->before = NULL;
     refs->nbefore = 0;
-    refs->pending_failure = NULL;
     refs->passed_on = false;
 }
 
 drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *))
 {
-    if (refs->count == refs->capacity) {
+    drupe_operands *all = &refs->all;
+    if (all->nrefs == refs->capacity) {
         size_t capacity = refs->capacity * 2;
         drupe_keep *list = malloc(capacity * sizeof *list);
         if (!list) {
@@ -29,23 +25,48 @@ drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void
             return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission of %zu objects.",
                                    capacity);
         }
-        memcpy(list, refs->list, refs->count * sizeof *list);
-        if (refs->list != refs->fixed) free(refs->list);
-        refs->list = list;
+        memcpy(list, all->refs, all->nrefs * sizeof *list);
+        if (all->refs != refs->fixed) free(all->refs);
+        all->refs = list;
         refs->capacity = capacity;
     }
-    refs->list[refs->count++] = (drupe_keep){.object = object, .release = release};
+    all->refs[all->nrefs++] = (drupe_keep){.object = object, .release = release};
     return DRUPE_OK;
+}
+
+drupe_status drupe_refs_take(drupe_refs *refs, const drupe_operands *uses)
+{
+    drupe_status status = DRUPE_OK;
+    refs->all.bytes += uses->bytes;
+    refs->all.written |= uses->written << refs->all.nrefs;
+    refs->all.replaced |= uses->replaced << refs->all.nrefs;
+    refs->all.read |= uses->read << refs->all.nrefs;
+    for (size_t i = 0; status == DRUPE_OK && i < uses->nrefs; i++) {
+        status = drupe_refs_add(refs, uses->refs[i].object, uses->refs[i].release);
+        uses->refs[i].release = NULL;
+    }
+    return status;
+}
+
+drupe_operands drupe_refs_pass(drupe_refs *refs)
+{
+    const drupe_operands passed = refs->all;
+    refs->all.nrefs = 0;
+    refs->passed_on = true;
+    return passed;
 }
 
 void drupe_refs_drop(drupe_refs *refs)
 {
-    drupe_keeps_drop(refs->list, refs->count);
-    if (refs->list != refs->fixed) free(refs->list);
+    if (refs->all.nrefs) {
+        drupe_error kept = *drupe_error_last();
+        drupe_keeps_drop(refs->all.refs, refs->all.nrefs);
+        drupe_error_restore(&kept);
+    }
+    if (refs->all.refs != refs->fixed) free(refs->all.refs);
     for (size_t i = 0; i < refs->nbefore; i++) drupe_event_release(refs->before[i]);
     free(refs->before);
-    drupe_cause_release(refs->pending_failure);
-    drupe_refs_init(refs);
+    drupe_cause_release(refs->all.pending_failure);
 }
 
 drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event)
@@ -81,12 +102,12 @@ static void note_bit(uint64_t *bits, size_t index)
 static drupe_status touch_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
                                  drupe_touch touch)
 {
-    if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->pending_failure));
+    if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->all.pending_failure));
     DRUPE_TRY(await_order(refs, memory, s));
-    refs->bytes += memory->size;
-    if (touch.reads) note_bit(&refs->read, refs->count);
-    if (touch.writes) note_bit(&refs->written, refs->count);
-    if (touch.replaces && !touch.reads) note_bit(&refs->replaced, refs->count);
+    refs->all.bytes += memory->size;
+    if (touch.reads) note_bit(&refs->all.read, refs->all.nrefs);
+    if (touch.writes) note_bit(&refs->all.written, refs->all.nrefs);
+    if (touch.replaces && !touch.reads) note_bit(&refs->all.replaced, refs->all.nrefs);
     return DRUPE_OK;
 }
 

@@ -28,13 +28,14 @@ static bool names(const char *text, const char *label)
     return strstr(text, quoted) != NULL;
 }
 
-/* What is not known to be over, or only by what stood behind it; `text`: and is named there. */
-static void find_suspects(const drupe_queue *queue, uint64_t number, const char *text, suspects *all)
+/* What from `first` to `last` is not known to be over, or only by what stood behind it; `text`: and is named
+ * there. */
+static void find_suspects(const drupe_queue *queue, uint64_t first, uint64_t last, const char *text,
+                          suspects *all)
 {
     drupe_trace_record record;
     all->count = 0;
-    if (number - queue->proof.proven >= DRUPE_TRACE_RECORDS) return; /* some are forgotten */
-    for (uint64_t id = queue->proof.proven + 1; id <= number; id++) {
+    for (uint64_t id = first; id <= last; id++) {
         if (!drupe_trace_one(id, &record) || record.queue != queue->base.number) continue;
         if (record.status != DRUPE_TRACE_PENDING && record.status != DRUPE_TRACE_PASSED) continue;
         if (!text || names(text, record.label)) suspect(all, &record);
@@ -43,28 +44,27 @@ static void find_suspects(const drupe_queue *queue, uint64_t number, const char 
 
 void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number)
 {
-    drupe_trace_record record;
-    size_t count = 0, used = strlen(error->text);
+    suspects all;
+    size_t used = strlen(error->text);
     uint64_t last = drupe_inflight_latest();
-    if (!queue->proof.infers || error->status != DRUPE_E_DEVICE_LOST) return;
+    if (!queue->infers || error->status != DRUPE_E_DEVICE_LOST) return;
     if (last - number >= DRUPE_TRACE_RECORDS) last = number + DRUPE_TRACE_RECORDS - 1;
-    for (uint64_t id = number + 1; id <= last; id++) {
-        bool ours = drupe_trace_one(id, &record) && record.queue == queue->base.number;
-        count += ours && (record.status == DRUPE_TRACE_PENDING || record.status == DRUPE_TRACE_PASSED);
-    }
-    if (count == 0) return;
+    find_suspects(queue, number + 1, last, NULL, &all);
+    if (all.count == 0) return;
     snprintf(error->text + used, sizeof error->text - used,
              " The driver does not report which kernel it was: either this one, the first that is not known "
              "to have finished, or one of the %zu submitted after it.",
-             count);
+             all.count);
 }
 
 drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number)
 {
     drupe_error error = *drupe_error_last();
-    suspects all;
-    find_suspects(queue, number, error.text, &all);
-    if (all.count == 0) find_suspects(queue, number, NULL, &all);
+    suspects all = {.count = 0};
+    uint64_t first = queue->proof.proven + 1;
+    bool known = number - queue->proof.proven < DRUPE_TRACE_RECORDS; /* else some are forgotten */
+    if (known) find_suspects(queue, first, number, error.text, &all);
+    if (known && all.count == 0) find_suspects(queue, first, number, NULL, &all);
     if (all.count == 0) return drupe_cause_new(&error, NULL, queue, number);
     if (all.count > 1) snprintf(all.label, sizeof all.label, "one of %zu submissions", all.count);
     all.common.label = all.label;

@@ -62,10 +62,18 @@ static bool is_ahead(drupe_device *root, uint64_t bytes)
 
 /* --- Waiting -------------------------------------------------------------------------------------------- */
 
+/* The oldest that is not deferred, else the oldest; NULL: nothing is in flight. */
+static const drupe_inflight *oldest_entry(const drupe_queue *queue)
+{
+    const drupe_inflight *entry = queue->order.head;
+    while (entry && entry->deferred) entry = entry->next;
+    return entry ? entry : queue->order.head;
+}
+
 /* Whether what is oldest on the queue is the program's to end. */
 static bool is_callers(const drupe_queue *queue)
 {
-    const drupe_inflight *entry = queue->order.head ? queue->order.head : queue->order.deferred;
+    const drupe_inflight *entry = oldest_entry(queue);
     if (!entry || !entry->event) return false;
     if (entry->event->turn) return true;
     for (size_t i = 0; i < entry->nwaits; i++)
@@ -83,7 +91,7 @@ static drupe_queue *find_busy(drupe_device *root)
         drupe_queue_collect(queue);
         if (busy) continue;
         pthread_mutex_lock(&queue->lock);
-        bool works = (queue->order.head || queue->order.deferred) && !is_callers(queue);
+        bool works = queue->order.head && !is_callers(queue);
         pthread_mutex_unlock(&queue->lock);
         if (!works) continue;
         drupe_queue_inner_retain(queue);
@@ -149,7 +157,7 @@ typedef struct limits {
 static uint64_t oldest(drupe_queue *queue, bool *callers)
 {
     pthread_mutex_lock(&queue->lock);
-    const drupe_inflight *entry = queue->order.head ? queue->order.head : queue->order.deferred;
+    const drupe_inflight *entry = oldest_entry(queue);
     uint64_t number = entry ? entry->what.number : 0;
     *callers = is_callers(queue);
     pthread_mutex_unlock(&queue->lock);

@@ -3,74 +3,36 @@
 
 void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause)
 {
-    drupe_cause_release(queue->names.barrier_failure);
-    queue->names.barrier_failure = cause ? drupe_cause_retain(cause) : NULL;
+    drupe_cause_release(queue->unordered.breached);
+    queue->unordered.breached = cause ? drupe_cause_retain(cause) : NULL;
 }
 
-/* The last barrier's entry is about to go, or it has failed. */
-void drupe_unordered_drop_fence(drupe_queue *queue)
+void drupe_unordered_fence(drupe_queue *queue, drupe_event *event)
 {
-    if (drupe_event_settled(queue->names.last_barrier) == DRUPE_PHASE_FAILED)
-        drupe_unordered_breach(queue, queue->names.last_barrier->cause);
-    queue->names.last_barrier = NULL;
-}
-
-size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier)
-{
-    return barrier ? queue->order.count + 1 : 1;
+    drupe_event *before = queue->unordered.barrier;
+    if (!event && drupe_event_settled(before) == DRUPE_PHASE_FAILED)
+        drupe_unordered_breach(queue, before->cause);
+    queue->unordered.barrier = event;
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
-/* Detach the entry that follows `before` (NULL: the first). */
-static drupe_inflight *detach(drupe_queue *queue, drupe_inflight *before)
-{
-    drupe_inflight *entry = before ? before->next : queue->order.head;
-    if (before)
-        before->next = entry->next;
-    else
-        queue->order.head = entry->next;
-    if (queue->order.tail == entry) queue->order.tail = before;
-    drupe_queue_count(queue, -1);
-    if (queue->names.last_barrier == entry->event) drupe_unordered_drop_fence(queue);
-    return entry;
-}
-
 /* The look goes round: work that lasts long does not hide what stands behind it. */
 drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most)
 {
-    drupe_inflight *list = NULL, *before = queue->order.scan;
+    drupe_inflight *list = NULL, *before = queue->unordered.scan;
     if (most > queue->order.count) most = queue->order.count;
     for (; most > 0 && queue->order.head; most--) {
         if (before && !before->next) before = NULL;
         drupe_inflight *entry = before ? before->next : queue->order.head;
-        if (drupe_phase_over(drupe_event_poll_locked(entry->event)) && !entry->event->abandoned) {
-            detach(queue, before);
-            entry->next = list;
-            list = entry;
+        if (!entry->deferred && drupe_phase_over(drupe_event_poll_locked(entry->event)) &&
+            !entry->event->abandoned) {
+            drupe_inflight_detach(queue, before, &list);
+            if (queue->unordered.barrier == entry->event) drupe_unordered_fence(queue, NULL);
         } else {
             before = entry;
         }
     }
-    queue->order.scan = queue->order.head ? before : NULL;
+    queue->unordered.scan = queue->order.head ? before : NULL;
     return list;
-}
-
-void drupe_unordered_settle(drupe_queue *queue)
-{
-    for (drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
-        drupe_event_poll_locked(entry->event);
-    }
-}
-
-static size_t unfinished(const drupe_inflight *list)
-{
-    size_t count = 0;
-    for (; list; list = list->next) count += !drupe_phase_over(drupe_event_phase(list->event));
-    return count;
-}
-
-size_t drupe_unordered_pending(drupe_queue *queue)
-{
-    return unfinished(queue->order.head) + unfinished(queue->order.deferred);
 }

@@ -1,10 +1,10 @@
 /* Out-of-order queues: ordered by waits and barriers alone.
  *
  * Core names everything to the backend. A barrier waits by name for all that is not over, and what follows
- * waits for the last barrier, the queue's `last_barrier`: so the rules for waits, in launching and in
+ * waits for the last barrier, the queue's `unordered.barrier`: so the rules for waits, in launching and in
  * failing, are all the rules there are, and a backend may run such a queue in any order, or in order. Every
- * submission has an event. What cannot be launched is deferred on its own, in a list beside that of the
- * launched. */
+ * submission has an event. What cannot be launched is deferred on its own, and stays where it is on the list
+ * when it is launched. */
 #include "core/queue/launch.h"
 #include <stdlib.h>
 
@@ -13,66 +13,50 @@
 /* Why the last barrier failed, if that counts for this submission. Retained, or NULL. */
 static drupe_cause *breached(drupe_queue *queue, uint64_t number)
 {
-    if (queue->names.last_barrier && drupe_event_settled(queue->names.last_barrier) == DRUPE_PHASE_FAILED)
-        drupe_unordered_drop_fence(queue);
-    if (!queue->names.barrier_failure) return NULL;
-    if (drupe_cause_stops(queue->names.barrier_failure, number, queue))
-        return drupe_cause_retain(queue->names.barrier_failure);
+    if (queue->unordered.barrier && drupe_event_settled(queue->unordered.barrier) == DRUPE_PHASE_FAILED)
+        drupe_unordered_fence(queue, NULL);
+    if (!queue->unordered.breached) return NULL;
+    if (drupe_cause_stops(queue->unordered.breached, number, queue))
+        return drupe_cause_retain(queue->unordered.breached);
     drupe_unordered_breach(queue, NULL);
     return NULL;
 }
 
 /* What has failed already. Retained, or NULL. */
-static drupe_cause *pending_failure_of(drupe_queue *queue, drupe_inflight *entry, bool barrier)
+static drupe_cause *pending_failure_of(drupe_queue *queue, drupe_inflight *entry, bool barrier,
+                                       drupe_cause *unwritten)
 {
     for (size_t i = 0; i < entry->nwaits; i++) {
-        if (drupe_event_settled(entry->waits[i]) != DRUPE_PHASE_FAILED) continue;
-        drupe_cause *cause =
-            drupe_cause_of_wait(entry->waits[i]->cause, &entry->what, queue, entry->what.number);
-        drupe_queue_set_cause(queue, cause, entry->what.number);
-        return cause;
+        if (drupe_event_settled(entry->waits[i]) == DRUPE_PHASE_FAILED)
+            return drupe_inflight_fails_for(queue, entry, entry->waits[i]->cause);
     }
     drupe_cause *cause = breached(queue, entry->what.number);
     if (!cause && barrier) cause = drupe_queue_pending_failure(queue, entry->what.number);
-    return cause ? cause : drupe_inflight_pending_failure(queue, entry);
-}
-
-static void wait_for_list(drupe_inflight *entry, const drupe_inflight *list, uint64_t after)
-{
-    for (; list; list = list->next) {
-        if (list->what.number > after && !drupe_phase_over(drupe_event_phase(list->event)))
-            drupe_inflight_add_wait(entry, list->event);
-    }
+    return cause ? cause : drupe_inflight_fails_for(queue, entry, unwritten);
 }
 
 static void add_waits(drupe_queue *queue, drupe_inflight *entry, bool barrier)
 {
     uint64_t after = 0;
-    if (queue->names.last_barrier && drupe_event_phase(queue->names.last_barrier) != DRUPE_PHASE_COMPLETE) {
-        after = queue->names.last_barrier->number;
-        drupe_inflight_add_wait(entry, queue->names.last_barrier);
+    drupe_event *last = queue->unordered.barrier;
+    if (last && drupe_event_phase(last) != DRUPE_PHASE_COMPLETE) {
+        after = last->number;
+        drupe_inflight_add_wait(entry, last);
     }
-    if (!barrier) return;
-    wait_for_list(entry, queue->order.head, after);
-    wait_for_list(entry, queue->order.deferred, after);
+    for (const drupe_inflight *at = barrier ? queue->order.head : NULL; at; at = at->next) {
+        if (at->what.number > after && !drupe_phase_over(drupe_event_phase(at->event)))
+            drupe_inflight_add_wait(entry, at->event);
+    }
 }
 
 /* --- Submitting ----------------------------------------------------------------------------------------- */
 
-static void append_deferred(drupe_queue *queue, drupe_inflight *entry)
+drupe_status drupe_unordered_submit(const drupe_submit_info *info, drupe_inflight *entry,
+                                    const drupe_work *work, drupe_cause *unwritten, bool *over)
 {
-    if (queue->order.deferred)
-        queue->order.deferred_tail->next = entry;
-    else
-        queue->order.deferred = entry;
-    queue->order.deferred_tail = entry;
-    drupe_queue_count(queue, 1);
-}
-
-drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
-                                    bool barrier, bool *over)
-{
-    drupe_cause *cause = pending_failure_of(queue, entry, barrier);
+    drupe_queue *queue = info->queue;
+    bool barrier = drupe_submit_info_is_barrier(info, work);
+    drupe_cause *cause = pending_failure_of(queue, entry, barrier, unwritten);
     *over = true;
     if (cause) {
         drupe_event_fail_behind(entry->event, cause, entry);
@@ -81,31 +65,18 @@ drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, c
         return DRUPE_OK;
     }
     add_waits(queue, entry, barrier);
-    if (drupe_work_emulated(queue, work) || drupe_inflight_ready(queue, entry) != DRUPE_READY) {
-        DRUPE_TRY(drupe_inflight_defer(queue, entry, work));
-        append_deferred(queue, entry);
-    } else {
-        DRUPE_TRY(drupe_inflight_launch(queue, entry, work));
-        if (entry->done) return DRUPE_OK;
-        drupe_inflight_append(queue, entry);
-    }
+    bool deferred =
+        drupe_work_emulated(queue, work) || drupe_inflight_ready(queue, entry, work) != DRUPE_READY;
+    DRUPE_TRY(deferred ? drupe_inflight_defer(queue, entry, work)
+                       : drupe_inflight_launch(queue, entry, work));
+    if (entry->done) return DRUPE_OK;
+    drupe_inflight_append(queue, entry, deferred);
     *over = false;
-    if (!barrier) return DRUPE_OK;
-    queue->names.last_barrier = entry->event;
+    if (barrier) drupe_unordered_fence(queue, entry->event);
     return DRUPE_OK;
 }
 
 /* --- Waiting -------------------------------------------------------------------------------------------- */
-
-static size_t gather(const drupe_inflight *list, drupe_event **events)
-{
-    size_t count = 0;
-    for (; list; list = list->next) {
-        if (!drupe_phase_over(drupe_event_phase(list->event)))
-            events[count++] = drupe_event_retain(list->event);
-    }
-    return count;
-}
 
 static drupe_status snapshot(drupe_queue *queue, drupe_event ***events, size_t *count)
 {
@@ -114,15 +85,13 @@ static drupe_status snapshot(drupe_queue *queue, drupe_event ***events, size_t *
     *events = NULL;
     pthread_mutex_lock(&queue->lock);
     drupe_queue_flush_locked(queue);
-    if (queue->order.count) {
-        *events = malloc(queue->order.count * sizeof(drupe_event *));
-        if (*events) {
-            *count = gather(queue->order.head, *events);
-            *count += gather(queue->order.deferred, *events + *count);
-        } else {
-            status = drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to wait for %zu submissions.",
-                                     queue->order.count);
-        }
+    if (queue->order.count) *events = malloc(queue->order.count * sizeof(drupe_event *));
+    if (queue->order.count && !*events)
+        status = drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to wait for %zu submissions.",
+                                 queue->order.count);
+    for (const drupe_inflight *at = *events ? queue->order.head : NULL; at; at = at->next) {
+        if (!drupe_phase_over(drupe_event_phase(at->event)))
+            (*events)[(*count)++] = drupe_event_retain(at->event);
     }
     pthread_mutex_unlock(&queue->lock);
     return status;
@@ -145,39 +114,19 @@ drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline)
 
 /* --- The waiter's step ---------------------------------------------------------------------------------- */
 
-/* Move an entry that the backend has, or that is over, from the deferred to the launched. */
-static void let_go(drupe_queue *queue, drupe_inflight *before, drupe_inflight *entry)
-{
-    if (before)
-        before->next = entry->next;
-    else
-        queue->order.deferred = entry->next;
-    if (queue->order.deferred_tail == entry) queue->order.deferred_tail = before;
-    entry->deferred = false;
-    entry->next = NULL;
-    drupe_queue_count(queue, -1);
-    drupe_inflight_append(queue, entry);
-}
-
-/* Only the waiter takes entries from the deferred list, so they stay while the lock is not held. */
+/* A deferred entry stays on the list while the lock is not held, since only the waiter ends its deferral. */
 bool drupe_unordered_serve(drupe_queue *queue)
 {
     bool moved = false;
-    drupe_inflight *before = NULL;
     pthread_mutex_lock(&queue->lock);
-    drupe_inflight *entry = queue->order.deferred;
-    while (entry) {
+    for (drupe_inflight *entry = queue->order.deferred; entry; entry = entry->next) {
+        if (!entry->deferred) continue;
         pthread_mutex_unlock(&queue->lock);
         drupe_deferred_poll(entry);
         pthread_mutex_lock(&queue->lock);
-        drupe_inflight *next = entry->next;
-        if (drupe_deferred_advance(queue, entry)) {
-            let_go(queue, before, entry);
-            moved = true;
-        } else {
-            before = entry;
-        }
-        entry = next;
+        if (!drupe_deferred_advance(queue, entry)) continue;
+        drupe_inflight_admit(queue, entry);
+        moved = true;
     }
     if (moved) drupe_queue_flush_locked(queue);
     pthread_mutex_unlock(&queue->lock);

@@ -20,14 +20,13 @@ static uint64_t serve_round(void *unused);
 static struct waiting {
     pthread_mutex_t lock;
     drupe_service service;
-    pthread_cond_t changed;    /* for those who wait for deferred events */
-    drupe_queue *queues;       /* with deferred work; each with an inner reference */
-    _Atomic(unsigned) nqueues; /* of these */
-    _Atomic(unsigned) nothers; /* what else the waiter has to look after */
-    unsigned begun, ended;     /* the waiter's rounds */
-    unsigned closers;          /* who wait for the end of a round */
-    bool must_poll;            /* the waiter's own: it has seen something that a driver will end */
-    uint64_t pause;            /* the waiter's own: between two polls */
+    pthread_cond_t changed;           /* for those who wait for deferred events */
+    SLIST_HEAD(, drupe_queue) queues; /* with deferred work; each with an inner reference */
+    _Atomic(unsigned) load;           /* these, and what else the waiter has to look after */
+    unsigned begun, ended;            /* the waiter's rounds */
+    unsigned closers;                 /* who wait for the end of a round */
+    bool must_poll;                   /* the waiter's own: it has seen something that a driver will end */
+    uint64_t pause;                   /* the waiter's own: between two polls */
     /* What it does in each round; NULL until somebody needs it. */
     _Atomic(drupe_serve_queue) serve_queue;
     _Atomic(drupe_serve_others) serve_others;
@@ -42,7 +41,7 @@ static struct waiting {
 
 void drupe_deferred_kick(void)
 {
-    if (atomic_load(&waiter.nqueues) + atomic_load(&waiter.nothers) == 0) return;
+    if (atomic_load(&waiter.load) == 0) return;
     pthread_mutex_lock(&waiter.lock);
     drupe_service_wake(&waiter.service);
     pthread_mutex_unlock(&waiter.lock);
@@ -95,7 +94,7 @@ void drupe_deferred_let_pass(drupe_queue *queue)
         late = false;
         pthread_mutex_lock(&queue->lock);
         for (drupe_inflight *at = queue->order.deferred; at && !late; at = at->next) {
-            late = drupe_phase_over(drupe_event_phase(at->event));
+            late = at->deferred && drupe_phase_over(drupe_event_phase(at->event));
             if (!drupe_queue_unordered(queue)) break;
         }
         pthread_mutex_unlock(&queue->lock);
@@ -129,11 +128,9 @@ static void retire(drupe_queue *queue)
     pthread_mutex_lock(&waiter.lock);
     bool idle = queue->order.deferred == NULL;
     if (idle) {
-        drupe_queue **link = &waiter.queues;
-        while (*link != queue) link = &(*link)->deferred_next;
-        *link = queue->deferred_next;
+        SLIST_REMOVE(&waiter.queues, queue, drupe_queue, deferred);
         queue->on_deferred_list = false;
-        atomic_fetch_sub(&waiter.nqueues, 1);
+        atomic_fetch_sub(&waiter.load, 1);
         pthread_cond_broadcast(&waiter.changed);
     }
     pthread_mutex_unlock(&waiter.lock);
@@ -147,12 +144,12 @@ static bool serve_all(void)
     drupe_serve_queue serve = atomic_load(&waiter.serve_queue);
     bool moved = false;
     pthread_mutex_lock(&waiter.lock);
-    drupe_queue *queue = waiter.queues;
+    drupe_queue *queue = SLIST_FIRST(&waiter.queues);
     pthread_mutex_unlock(&waiter.lock);
     while (queue) {
         while (serve(queue)) moved = true;
         pthread_mutex_lock(&waiter.lock);
-        drupe_queue *next = queue->deferred_next;
+        drupe_queue *next = SLIST_NEXT(queue, deferred);
         pthread_mutex_unlock(&waiter.lock);
         retire(queue);
         queue = next;
@@ -163,7 +160,7 @@ static bool serve_all(void)
 static uint64_t serve_round(void *unused)
 {
     (void)unused;
-    if (!waiter.queues && atomic_load(&waiter.nothers) == 0) return UINT64_MAX;
+    if (atomic_load(&waiter.load) == 0) return UINT64_MAX;
     waiter.must_poll = false;
     waiter.begun++;
     pthread_mutex_unlock(&waiter.lock);
@@ -188,7 +185,7 @@ drupe_status drupe_deferred_attend(int more)
 {
     pthread_mutex_lock(&waiter.lock);
     drupe_status status = more > 0 ? drupe_service_start(&waiter.service) : DRUPE_OK;
-    if (status == DRUPE_OK) atomic_fetch_add(&waiter.nothers, (unsigned)more);
+    if (status == DRUPE_OK) atomic_fetch_add(&waiter.load, (unsigned)more);
     pthread_mutex_unlock(&waiter.lock);
     return status;
 }
@@ -200,9 +197,8 @@ drupe_status drupe_deferred_add(drupe_queue *queue)
     if (status == DRUPE_OK && !queue->on_deferred_list) {
         drupe_queue_inner_retain(queue);
         queue->on_deferred_list = true;
-        queue->deferred_next = waiter.queues;
-        waiter.queues = queue;
-        atomic_fetch_add(&waiter.nqueues, 1);
+        SLIST_INSERT_HEAD(&waiter.queues, queue, deferred);
+        atomic_fetch_add(&waiter.load, 1);
     }
     drupe_service_wake(&waiter.service);
     pthread_mutex_unlock(&waiter.lock);
@@ -219,7 +215,8 @@ static void let_retire_locked(uint64_t deadline)
     const unsigned wanted = waiter.begun + 1;
     waiter.closers++;
     drupe_service_wake(&waiter.service);
-    while (drupe_service_runs(&waiter.service) && waiter.queues && (int)(waiter.ended - wanted) < 0) {
+    while (drupe_service_runs(&waiter.service) && !SLIST_EMPTY(&waiter.queues) &&
+           (int)(waiter.ended - wanted) < 0) {
         if (!drupe_cond_wait_until(&waiter.changed, &waiter.lock, deadline)) break;
     }
     waiter.closers--;
@@ -228,9 +225,9 @@ static void let_retire_locked(uint64_t deadline)
 void drupe_deferred_stop(uint64_t deadline)
 {
     pthread_mutex_lock(&waiter.lock);
-    if (drupe_service_runs(&waiter.service) && waiter.queues) let_retire_locked(deadline);
+    if (drupe_service_runs(&waiter.service) && !SLIST_EMPTY(&waiter.queues)) let_retire_locked(deadline);
     /* Work that is still deferred needs its thread; it stays and the library may be closed again later. */
-    if (!waiter.queues && atomic_load(&waiter.nothers) == 0) drupe_service_stop(&waiter.service);
+    if (atomic_load(&waiter.load) == 0) drupe_service_stop(&waiter.service);
     pthread_mutex_unlock(&waiter.lock);
     drupe_worker_stop();
 }

@@ -5,6 +5,7 @@
 
 #include "core/fault/fault_room.h"
 #include "core/queue/queue_room.h"
+#include <stdlib.h>
 
 /* --- trouble.c, suspects.c ------------------------------------------------------------------------------ */
 
@@ -21,9 +22,10 @@ void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t 
 
 /* There is a worker. */
 drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
-/* Run job->run(job) on a worker; after drupe_worker_start(). Jobs may wait for each other: as long as all
- * workers are busy more are started, up to 64. */
-void drupe_worker_post(drupe_job *job);
+/* Run run(job) on a worker; after drupe_worker_start(). If it faults, fail(job) is called instead of the
+ * rest, with the thread's error, which names `what` (static; "host function" or the like). Jobs may wait for
+ * each other: as long as all workers are busy more are started, up to 64. */
+void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(drupe_job *), const char *what);
 /* A worker faulted in its job, which fails. False when it was none of these. */
 bool drupe_worker_fault(const drupe_fault *fault);
 /* End the threads, unless jobs are left. */
@@ -63,6 +65,18 @@ void drupe_waiter_others(drupe_serve_others serve);
 void drupe_waiter_poll(void);
 /* Launch what can be launched of a queue's deferred work. */
 bool drupe_deferred_serve(drupe_queue *queue);
+/* Keep the work of a submission until it can be launched; the caller puts the entry on the queue's list. The
+ * queue's lock is held. */
+drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry,
+                                  const drupe_work *work) DRUPE_MUST_CHECK;
+/* The entry is over: give up what its deferral kept. Without the lock. */
+static inline void drupe_deferral_drop(drupe_deferral *deferral)
+{
+    drupe_event_release(deferral->marker);
+    free(deferral->copy);
+    deferral->marker = NULL;
+    deferral->copy = NULL;
+}
 /* Give a queue with deferred work to the waiter; the queue's lock is held. */
 drupe_status drupe_deferred_add(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* Something may have finished. */

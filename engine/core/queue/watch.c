@@ -7,18 +7,17 @@
 #include "core/queue/launch.h"
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 typedef struct watched {
-    struct watched *next;
+    TAILQ_ENTRY(watched) link;
     drupe_event *event; /* retained */
     void *user;
     bool turn; /* its turn is enough */
 } watched;
 
-typedef struct watched_list {
-    watched *first, *last;
-} watched_list;
+typedef TAILQ_HEAD(watched_list, watched) watched_list;
 
 struct drupe_watch {
     pthread_mutex_t lock;
@@ -26,41 +25,14 @@ struct drupe_watch {
     void (*wake)(void *user);
     void *user;
     watched_list pending, done;
-    size_t count;
-    drupe_watch *next; /* all watches */
+    LIST_ENTRY(drupe_watch) link; /* all watches */
 };
 
 static struct watches {
     pthread_mutex_t serving; /* taken before a queue's lock, and after slot->lock and the library's */
     pthread_mutex_t lock;    /* guards `all`; a leaf */
-    drupe_watch *all;
+    LIST_HEAD(, drupe_watch) all;
 } watches = {.serving = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void append(watched_list *list, watched *entry)
-{
-    entry->next = NULL;
-    if (list->last)
-        list->last->next = entry;
-    else
-        list->first = entry;
-    list->last = entry;
-}
-
-static void prepend(watched_list *list, watched *entry)
-{
-    entry->next = list->first;
-    list->first = entry;
-    if (!list->last) list->last = entry;
-}
-
-static watched *remove_first(watched_list *list)
-{
-    watched *entry = list->first;
-    if (!entry) return NULL;
-    list->first = entry->next;
-    if (!list->first) list->last = NULL;
-    return entry;
-}
 
 /* --- Opening and closing -------------------------------------------------------------------------------- */
 
@@ -76,11 +48,12 @@ drupe_status drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch 
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No file descriptor is left for watching events.");
     }
     pthread_mutex_init(&fresh->lock, NULL);
+    TAILQ_INIT(&fresh->pending);
+    TAILQ_INIT(&fresh->done);
     fresh->wake = wake;
     fresh->user = user;
     pthread_mutex_lock(&watches.lock);
-    fresh->next = watches.all;
-    watches.all = fresh;
+    LIST_INSERT_HEAD(&watches.all, fresh, link);
     pthread_mutex_unlock(&watches.lock);
     *watch = fresh;
     return DRUPE_OK;
@@ -90,16 +63,15 @@ static void leave_all(drupe_watch *watch)
 {
     pthread_mutex_lock(&watches.serving);
     pthread_mutex_lock(&watches.lock);
-    drupe_watch **link = &watches.all;
-    while (*link != watch) link = &(*link)->next;
-    *link = watch->next;
+    LIST_REMOVE(watch, link);
     pthread_mutex_unlock(&watches.lock);
     pthread_mutex_unlock(&watches.serving);
 }
 
 static void drop_all(watched_list *list, void (*release)(void *user))
 {
-    for (watched *entry = remove_first(list); entry; entry = remove_first(list)) {
+    for (watched *entry; (entry = TAILQ_FIRST(list));) {
+        TAILQ_REMOVE(list, entry, link);
         drupe_event_release(entry->event);
         if (release) release(entry->user);
         free(entry);
@@ -110,7 +82,7 @@ void drupe_watch_close(drupe_watch *watch, void (*release)(void *user))
 {
     if (!watch || drupe_core_check() != DRUPE_OK) return;
     leave_all(watch);
-    for (watched *at = watch->pending.first; at; at = at->next) {
+    for (watched *at = TAILQ_FIRST(&watch->pending); at; at = TAILQ_NEXT(at, link)) {
         if (drupe_deferred_attend(-1) != DRUPE_OK) break;
     }
     drop_all(&watch->pending, release);
@@ -144,8 +116,7 @@ static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool
     *fresh = (watched){.event = drupe_event_retain(event), .user = user, .turn = turn};
     if (drupe_event_poll(event) == DRUPE_PHASE_NATIVE) drupe_queue_flush(event->queue);
     pthread_mutex_lock(&watch->lock);
-    append(&watch->pending, fresh);
-    watch->count++;
+    TAILQ_INSERT_TAIL(&watch->pending, fresh, link);
     pthread_mutex_unlock(&watch->lock);
     drupe_deferred_kick();
     return DRUPE_OK;
@@ -168,10 +139,10 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (drupe_core_check() != DRUPE_OK) return false;
     uint64_t told;
     pthread_mutex_lock(&watch->lock);
-    watched *entry = remove_first(&watch->done);
-    if (entry) watch->count--;
-    bool last = entry && !watch->done.first;
-    if (last && read(watch->fd, &told, sizeof told) < 0) told = 0; /* it was read by somebody else */
+    watched *entry = TAILQ_FIRST(&watch->done);
+    if (entry) TAILQ_REMOVE(&watch->done, entry, link);
+    if (entry && TAILQ_EMPTY(&watch->done) && read(watch->fd, &told, sizeof told) < 0)
+        told = 0; /* it was read by somebody else */
     pthread_mutex_unlock(&watch->lock);
     if (!entry) return false;
     *event = entry->event;
@@ -182,15 +153,6 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (checker && drupe_phase_over(drupe_event_phase(*event))) checker->event(*event);
     free(entry);
     return true;
-}
-
-size_t drupe_watch_count(drupe_watch *watch)
-{
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    pthread_mutex_lock(&watch->lock);
-    size_t count = watch->count;
-    pthread_mutex_unlock(&watch->lock);
-    return count;
 }
 
 /* --- The waiter's step ---------------------------------------------------------------------------------- */
@@ -209,24 +171,21 @@ static bool is_due(const watched *entry, bool *poll)
 static size_t look(drupe_watch *watch, watched_list *over, bool *poll)
 {
     size_t count = 0;
-    watched_list waiting = {NULL, NULL}, backwards = {NULL, NULL};
+    watched_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
     pthread_mutex_lock(&watch->lock);
-    watched_list pending = watch->pending;
-    watch->pending = waiting;
+    TAILQ_CONCAT(&waiting, &watch->pending, link);
     pthread_mutex_unlock(&watch->lock);
-    for (watched *entry = remove_first(&pending); entry; entry = remove_first(&pending))
-        prepend(&backwards, entry);
-    for (watched *entry = remove_first(&backwards); entry; entry = remove_first(&backwards)) {
-        bool done = is_due(entry, poll);
-        prepend(done ? over : &waiting, entry);
-        count += done;
+    for (watched *entry = TAILQ_LAST(&waiting, watched_list), *before; entry; entry = before) {
+        before = TAILQ_PREV(entry, watched_list, link);
+        if (!is_due(entry, poll)) continue;
+        TAILQ_REMOVE(&waiting, entry, link);
+        TAILQ_INSERT_HEAD(over, entry, link);
+        count++;
     }
+    /* In front of those that were added meanwhile. */
     pthread_mutex_lock(&watch->lock);
-    if (waiting.first) {
-        waiting.last->next = watch->pending.first;
-        if (!watch->pending.first) watch->pending.last = waiting.last;
-        watch->pending.first = waiting.first;
-    }
+    TAILQ_CONCAT(&waiting, &watch->pending, link);
+    TAILQ_CONCAT(&watch->pending, &waiting, link);
     pthread_mutex_unlock(&watch->lock);
     return count;
 }
@@ -235,8 +194,8 @@ static void hand_over(drupe_watch *watch, watched_list *over)
 {
     const uint64_t one = 1;
     pthread_mutex_lock(&watch->lock);
-    bool first = watch->done.first == NULL;
-    for (watched *entry = remove_first(over); entry; entry = remove_first(over)) append(&watch->done, entry);
+    bool first = TAILQ_EMPTY(&watch->done);
+    TAILQ_CONCAT(&watch->done, over, link);
     if (first && write(watch->fd, &one, sizeof one) < 0) first = true; /* it is readable already */
     pthread_mutex_unlock(&watch->lock);
     if (first && watch->wake) watch->wake(watch->user);
@@ -250,10 +209,10 @@ static bool serve_watched(bool *poll)
     bool moved = false;
     pthread_mutex_lock(&watches.serving);
     pthread_mutex_lock(&watches.lock);
-    drupe_watch *watch = watches.all;
+    drupe_watch *watch = LIST_FIRST(&watches.all);
     pthread_mutex_unlock(&watches.lock);
     while (watch) {
-        watched_list over = {NULL, NULL};
+        watched_list over = TAILQ_HEAD_INITIALIZER(over);
         size_t count = look(watch, &over, poll);
         if (count) hand_over(watch, &over);
         for (; count; count--) {
@@ -261,7 +220,7 @@ static bool serve_watched(bool *poll)
             if (drupe_deferred_attend(-1) != DRUPE_OK) break;
         }
         pthread_mutex_lock(&watches.lock);
-        watch = watch->next;
+        watch = LIST_NEXT(watch, link);
         pthread_mutex_unlock(&watches.lock);
     }
     pthread_mutex_unlock(&watches.serving);

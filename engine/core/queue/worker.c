@@ -25,20 +25,22 @@ static struct pool {
     struct worker workers[MOST];
     unsigned count, idle;
     size_t queued;
-    drupe_job *first, *last;
-} pool = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .some = PTHREAD_COND_INITIALIZER, .calm = PTHREAD_COND_INITIALIZER};
+    STAILQ_HEAD(, drupe_job) jobs;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .some = PTHREAD_COND_INITIALIZER,
+          .calm = PTHREAD_COND_INITIALIZER,
+          .jobs = STAILQ_HEAD_INITIALIZER(pool.jobs)};
 
 static drupe_job *next_job(void)
 {
     pool.idle++;
     if (pool.closing && pool.idle == pool.count) pthread_cond_broadcast(&pool.calm);
-    while (!pool.first && !pool.stopping) drupe_cond_wait_until(&pool.some, &pool.lock, UINT64_MAX);
+    while (STAILQ_EMPTY(&pool.jobs) && !pool.stopping)
+        drupe_cond_wait_until(&pool.some, &pool.lock, UINT64_MAX);
     pool.idle--;
-    drupe_job *job = pool.first;
+    drupe_job *job = STAILQ_FIRST(&pool.jobs);
     if (!job) return NULL;
-    pool.first = job->next;
-    if (!pool.first) pool.last = NULL;
+    STAILQ_REMOVE_HEAD(&pool.jobs, next);
     pool.queued--;
     return job;
 }
@@ -103,22 +105,22 @@ drupe_status drupe_worker_start(void)
     return status;
 }
 
-void drupe_worker_post(drupe_job *job)
+void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(drupe_job *), const char *what)
 {
+    *job = (drupe_job){.run = run, .fail = fail, .what = what};
     pthread_mutex_lock(&pool.lock);
-    job->next = NULL;
-    if (pool.last)
-        pool.last->next = job;
-    else
-        pool.first = job;
-    pool.last = job;
+    STAILQ_INSERT_TAIL(&pool.jobs, job, next);
     pool.queued++;
     /* A thread that has just been started counts as busy until it has looked around: then there is one too
      * many, which does no harm. Where no more can be had, the job waits for one of those that there are. */
-    bool grown = pool.queued <= pool.idle || pool.count == MOST || start_one() == DRUPE_OK;
-    (void)grown;
+    if (pool.queued > pool.idle && pool.count < MOST) (void)start_one();
     pthread_cond_signal(&pool.some);
     pthread_mutex_unlock(&pool.lock);
+}
+
+static bool is_calm(void)
+{
+    return STAILQ_EMPTY(&pool.jobs) && pool.idle == pool.count;
 }
 
 void drupe_worker_stop(void)
@@ -128,10 +130,9 @@ void drupe_worker_stop(void)
     pool.closing = true;
     uint64_t deadline = drupe_deadline(CALM_NS);
     bool in_time = true;
-    while (in_time && (pool.first || pool.idle < pool.count))
-        in_time = drupe_cond_wait_until(&pool.calm, &pool.lock, deadline);
+    while (in_time && !is_calm()) in_time = drupe_cond_wait_until(&pool.calm, &pool.lock, deadline);
     pool.closing = false;
-    unsigned ending = pool.first || pool.idle < pool.count ? 0 : pool.count;
+    unsigned ending = is_calm() ? pool.count : 0;
     if (ending) {
         pool.stopping = true;
         pthread_cond_broadcast(&pool.some);

@@ -19,7 +19,7 @@ static void look_at(drupe_queue *queue)
     if (queue->proof.unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
     bool unordered = drupe_queue_unordered(queue);
-    if (unordered) drupe_unordered_settle(queue);
+    if (unordered) drupe_queue_settle_locked(queue, false);
     /* Submitters come between. */
     while (!unordered && drupe_inflight_look(queue, LOOK_MOST)) {
         pthread_mutex_unlock(&queue->lock);
@@ -37,40 +37,16 @@ void drupe_trace_look(void)
     }
 }
 
-static bool known_over(const drupe_queue *queue, const drupe_inflight *entry)
-{
-    if (entry->event) return drupe_phase_over(drupe_event_phase(entry->event));
-    return entry->what.number <= queue->proof.proven;
-}
-
 /* The list is in the order of numbers, but for barriers that core has put between. */
-static uint64_t oldest_ordered(const drupe_queue *queue)
+static uint64_t oldest_of(drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
+    pthread_mutex_lock(&queue->lock);
     for (const drupe_inflight *entry = drupe_inflight_unlooked(queue); entry; entry = entry->next) {
-        if (known_over(queue, entry)) continue;
+        if (drupe_inflight_over(queue, entry)) continue;
         if (entry->what.number < oldest) oldest = entry->what.number;
         if (!entry->event || !entry->event->behind) break;
     }
-    return oldest;
-}
-
-static uint64_t oldest_unordered(const drupe_queue *queue)
-{
-    uint64_t oldest = UINT64_MAX;
-    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
-        for (const drupe_inflight *entry = lists[i]; entry; entry = entry->next) {
-            if (!known_over(queue, entry) && entry->what.number < oldest) oldest = entry->what.number;
-        }
-    }
-    return oldest;
-}
-
-static uint64_t oldest_of(drupe_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    uint64_t oldest = drupe_queue_unordered(queue) ? oldest_unordered(queue) : oldest_ordered(queue);
     pthread_mutex_unlock(&queue->lock);
     return oldest;
 }

@@ -20,10 +20,10 @@ static drupe_status loss_copy(drupe_queue *queue, void *dst, const void *src, si
 {
     if (event) {
         pthread_mutex_lock(&queue->lock);
-        drupe_status status = drupe_event_next(queue, event);
+        drupe_status status = drupe_event_next(queue, 0, NULL, event);
         pthread_mutex_unlock(&queue->lock);
         DRUPE_TRY(status);
-        atomic_store(&(*event)->phase, DRUPE_PHASE_COMPLETE);
+        drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
     }
     memcpy(dst, src, bytes);
     return DRUPE_OK;
@@ -70,8 +70,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
         return drupe_submission_finish(s, refs, work, "copy", event);
     }
-    DRUPE_TRY(drupe_submission_join_waits(s, refs));
-    drupe_submit_info info = drupe_submission_make_info(s, refs, "copy");
+    drupe_submit_info info;
+    DRUPE_TRY(drupe_submission_make_info(s, refs, "copy", &info));
     return drupe_cross_context_copy(&info, &to, &from, work->bytes, event);
 }
 
@@ -88,10 +88,11 @@ drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void 
     return drupe_submission_end(s, "copy", &work, &refs, status);
 }
 
-static drupe_status check_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
-                               size_t bytes, drupe_refs *refs)
+static drupe_status check_fill(const drupe_submission *s, const drupe_work *work, const char *name,
+                               drupe_refs *refs)
 {
-    if (!pattern || pattern_size == 0 || pattern_size > 16 || pattern_size & (pattern_size - 1)) {
+    const size_t bytes = work->bytes, pattern_size = work->pattern_size;
+    if (!work->src || pattern_size == 0 || pattern_size > 16 || pattern_size & (pattern_size - 1)) {
         return drupe_error_set(DRUPE_E_INVALID, "A fill's pattern has 1, 2, 4, 8 or 16 bytes, not %zu.",
                                pattern_size);
     }
@@ -100,12 +101,12 @@ static drupe_status check_fill(const drupe_submission *s, void *dst, const void 
                                bytes, pattern_size);
     }
     if (bytes == 0) return DRUPE_OK;
-    if ((uintptr_t)dst % pattern_size) {
+    if ((uintptr_t)work->dst % pattern_size) {
         return drupe_error_set(
             DRUPE_E_INVALID, "A fill's address must be a multiple of its pattern's size %zu.", pattern_size);
     }
     drupe_copy_end one_end;
-    DRUPE_TRY(find_end(s, dst, bytes, "fill", (drupe_touch){.writes = true}, refs, &one_end));
+    DRUPE_TRY(find_end(s, work->dst, bytes, name, (drupe_touch){.writes = true}, refs, &one_end));
     if (one_end.memory && one_end.memory->context == s->queue->base.context) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
 }
@@ -113,53 +114,41 @@ static drupe_status check_fill(const drupe_submission *s, void *dst, const void 
 drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
                                size_t bytes, drupe_event **event)
 {
-    if (event) *event = NULL;
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_status status = drupe_submission_begin(s, &refs);
-    if (status == DRUPE_OK) status = check_fill(s, dst, pattern, pattern_size, bytes, &refs);
-    drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_MARK,
-                       .dst = dst,
-                       .src = pattern,
-                       .pattern_size = pattern_size,
-                       .bytes = bytes};
-    if (status == DRUPE_OK) status = drupe_submission_finish(s, &refs, &work, "fill", event);
-    return drupe_submission_end(s, "fill", &work, &refs, status);
+    const drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_MARK,
+                             .dst = dst,
+                             .src = pattern,
+                             .pattern_size = pattern_size,
+                             .bytes = bytes};
+    return drupe_submission_run(s, &work, "fill", check_fill, event);
 }
 
 /* --- Hints ---------------------------------------------------------------------------------------------- */
 
-static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, const char *name,
-                                drupe_event **event)
+static drupe_status check_hint(const drupe_submission *s, const drupe_work *work, const char *name,
+                               drupe_refs *refs)
 {
-    if (event) *event = NULL;
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_copy_end one_end = {.memory = NULL};
-    drupe_status status = drupe_submission_begin(s, &refs);
-    if (status == DRUPE_OK)
-        status = find_end(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &one_end);
-    if (status == DRUPE_OK && work->bytes &&
-        (!one_end.memory || one_end.memory->context != s->queue->base.context)) {
-        status =
-            drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);
-    }
-    if (work->bytes == 0) work->kind = DRUPE_WORK_MARK;
-    if (status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
-    return drupe_submission_end(s, name, work, &refs, status);
+    drupe_copy_end one_end;
+    DRUPE_TRY(find_end(s, work->dst, work->bytes, name, (drupe_touch){0}, refs, &one_end));
+    if (!work->bytes || (one_end.memory && one_end.memory->context == s->queue->base.context))
+        return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);
 }
 
 drupe_status drupe_submit_prefetch(const drupe_submission *s, const void *pointer, size_t bytes,
                                    drupe_event **event)
 {
-    drupe_work work = {.kind = DRUPE_WORK_PREFETCH, .dst = (void *)(uintptr_t)pointer, .bytes = bytes};
-    return submit_hint(s, &work, "prefetch", event);
+    const drupe_work work = {.kind = bytes ? DRUPE_WORK_PREFETCH : DRUPE_WORK_MARK,
+                             .dst = (void *)(uintptr_t)pointer,
+                             .bytes = bytes};
+    return drupe_submission_run(s, &work, "prefetch", check_hint, event);
 }
 
 drupe_status drupe_submit_advise(const drupe_submission *s, const void *pointer, size_t bytes,
                                  uint32_t advice, drupe_event **event)
 {
-    drupe_work work = {
-        .kind = DRUPE_WORK_ADVISE, .dst = (void *)(uintptr_t)pointer, .bytes = bytes, .advice = advice};
-    return submit_hint(s, &work, "advice", event);
+    const drupe_work work = {.kind = bytes ? DRUPE_WORK_ADVISE : DRUPE_WORK_MARK,
+                             .dst = (void *)(uintptr_t)pointer,
+                             .bytes = bytes,
+                             .advice = advice};
+    return drupe_submission_run(s, &work, "advice", check_hint, event);
 }

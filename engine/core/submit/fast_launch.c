@@ -11,10 +11,7 @@
 typedef struct fast {
     const drupe_submission *s;
     drupe_work work; /* only what a kernel's has is set: to clear it takes as long as to check it */
-    size_t bytes;    /* of the memory among `refs` */
-    uint64_t written, replaced, read; /* as in drupe_submit_info, as is the next */
-    unsigned marks_seen;
-    size_t nrefs;
+    drupe_operands uses;
     bool borrowed; /* the caller's references keep what `refs` has; else it is kept here */
     drupe_keep refs[DRUPE_ARG_SUMMARY_MOST + 1];
     uint64_t words[DRUPE_ARG_SUMMARY_MOST];
@@ -65,7 +62,7 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
 
 static void retain(fast *one)
 {
-    for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
+    for (size_t i = 0; one->borrowed && i < one->uses.nrefs; i++) {
         if (one->refs[i].release == drupe_uses_drop)
             drupe_uses_add(one->refs[i].object, one->s->queue);
         else
@@ -76,7 +73,7 @@ static void retain(fast *one)
 
 static void drop(const fast *one)
 {
-    if (!one->borrowed) drupe_keeps_drop(one->refs, one->nrefs);
+    if (!one->borrowed) drupe_keeps_drop(one->refs, one->uses.nrefs);
 }
 
 /* --- Arguments ------------------------------------------------------------------------------------------ */
@@ -112,12 +109,12 @@ static inline bool add_pointer(fast *one, size_t index, uint64_t address)
     drupe_memory *memory = memory_of(one, index, address);
     if (!memory) return false;
     drupe_touch touch = drupe_arg_touch(one->s, one->work.kernel, index);
-    uint64_t own_bit = UINT64_C(1) << one->nrefs;
-    if (touch.writes) one->written |= own_bit;
-    if (touch.reads) one->read |= own_bit;
-    if (touch.replaces && !touch.reads) one->replaced |= own_bit;
-    one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
-    one->bytes += memory->size;
+    uint64_t own_bit = UINT64_C(1) << one->uses.nrefs;
+    if (touch.writes) one->uses.written |= own_bit;
+    if (touch.reads) one->uses.read |= own_bit;
+    if (touch.replaces && !touch.reads) one->uses.replaced |= own_bit;
+    one->refs[one->uses.nrefs++] = (drupe_keep){memory, drupe_uses_drop};
+    one->uses.bytes += memory->size;
     return true;
 }
 
@@ -162,8 +159,8 @@ static bool gather(fast *one, const drupe_kernel *kernel, const drupe_arg *args,
 static inline drupe_inflight *same_before(fast *one)
 {
     drupe_inflight *last = one->s->queue->order.tail;
-    bool same = one->borrowed && last && last->what.nrefs == one->nrefs;
-    for (size_t i = 0; same && i < one->nrefs; i++)
+    bool same = one->borrowed && last && last->what.nrefs == one->uses.nrefs;
+    for (size_t i = 0; same && i < one->uses.nrefs; i++)
         same = last->what.refs[i].object == one->refs[i].object &&
                last->what.refs[i].release == one->refs[i].release;
     if (same) return last;
@@ -181,41 +178,27 @@ static inline bool is_plain(const drupe_queue *queue, unsigned marks_seen)
            !atomic_load_explicit(&((drupe_queue *)queue)->base.cause, memory_order_acquire);
 }
 
-static inline void load(const fast *one, drupe_inflight *entry, void *cell)
-{
-    entry->what.cell = cell;
-    entry->what.cell_number = drupe_core_cell_number(cell);
-    entry->what.label = one->work.kernel->name;
-    entry->what.site = one->s->site ? one->s->site : drupe_core_site();
-    entry->what.nrefs = one->nrefs;
-    atomic_store_explicit(&entry->written, one->written, memory_order_relaxed);
-    entry->replaced = one->replaced;
-    for (size_t i = 0; i < one->nrefs; i++) entry->what.refs[i] = one->refs[i];
-    drupe_arg_summary_take(&entry->summary, &one->work);
-}
-
-static inline drupe_status launch(const fast *one, drupe_inflight *entry, drupe_event **event)
+static inline drupe_status launch(const fast *one, drupe_inflight *entry, drupe_event **event, bool *over)
 {
     drupe_queue *queue = one->s->queue;
     drupe_kernel *kernel = one->work.kernel;
-    drupe_inflight_trace(queue, entry, &one->work, one->bytes);
-    if (event || drupe_queue_wants_event(queue, one->bytes)) DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    drupe_inflight_trace(queue, entry, &one->work, one->uses.bytes);
+    if (event || drupe_queue_wants_event(queue, one->uses.bytes))
+        DRUPE_TRY(drupe_inflight_attach(queue, entry));
     const drupe_submit submit = {.queue = queue,
                                  .event = entry->event,
                                  .done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done,
                                  .words = one->work.words,
                                  .number = entry->what.number};
-    if (submit.event) submit.event->opened = true;
+    drupe_event_hand_over(submit.event);
     bool locked = drupe_kernel_lock(kernel, queue);
     drupe_status status = queue->base.slot->backend->submit_kernel(&submit, kernel, one->work.range,
                                                                    one->work.args, one->work.nargs);
     drupe_kernel_unlock(kernel, locked);
     DRUPE_TRY(status);
     drupe_inflight_launched(queue, entry);
-    if (event) *event = entry->event;
-    bool enlisted = drupe_inflight_enlist(queue, entry, one->bytes);
-    if (event && enlisted) drupe_object_retain_unshared(entry->event);
-    if (event && !enlisted) entry->event = NULL;
+    *over = !drupe_inflight_enlist(queue, entry, one->uses.bytes, false);
+    if (event) *event = drupe_inflight_give_event(entry);
     return DRUPE_OK;
 }
 
@@ -228,57 +211,34 @@ static bool submit_plain(fast *one, drupe_event **event, drupe_status *status)
     void *cell = drupe_core_cell();
     bool over = false;
     pthread_mutex_lock(&queue->lock);
-    finished = drupe_queue_reap_some(queue, one->bytes);
-    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_INFLIGHT_REFS &&
-        drupe_inflight_new(queue, &entry) == DRUPE_OK) {
+    finished = drupe_queue_reap_some(queue, one->uses.bytes);
+    if (is_plain(queue, one->uses.marks_seen) && one->uses.nrefs <= DRUPE_INFLIGHT_REFS &&
+        drupe_inflight_new(queue, one->work.kernel->name, cell, &entry) == DRUPE_OK) {
         drupe_inflight *before = same_before(one);
-        load(one, entry, cell);
-        *status = launch(one, entry, event);
-        over = entry->done;
-        if (before) (*status == DRUPE_OK && !over ? before : entry)->passed = true;
+        drupe_inflight_fill(entry, one->s->site ? one->s->site : drupe_core_site(), &one->uses, &one->work);
+        *status = launch(one, entry, event, &over);
+        if (before) drupe_inflight_pass(*status == DRUPE_OK && !over ? before : entry);
     }
     pthread_mutex_unlock(&queue->lock);
-    if (!entry) {
+    if (!entry)
         drupe_core_cell_release(cell);
-    } else if (*status != DRUPE_OK) {
-        drupe_error kept = *drupe_error_last();
-        drupe_inflight_refused(queue, entry);
+    else if (*status != DRUPE_OK)
+        drupe_inflight_refuse(queue, entry);
+    else if (over)
         drupe_inflight_drop(queue, entry);
-        drupe_error_restore(&kept);
-    } else if (over) {
-        drupe_inflight_drop(queue, entry);
-    }
     drupe_inflight_drop(queue, finished);
     return entry != NULL;
 }
 
 static drupe_status submit_any(fast *one, drupe_event **event)
 {
-    const drupe_submission *s = one->s;
     const drupe_work work = {.kind = DRUPE_WORK_KERNEL,
                              .kernel = one->work.kernel,
                              .range = one->work.range,
                              .args = one->work.args,
                              .nargs = one->work.nargs,
                              .words = one->work.words};
-    const drupe_submit_info info = {
-        .queue = s->queue,
-        .waits = s->waits,
-        .nwaits = s->nwaits,
-        .label = s->label ? s->label : one->work.kernel->name,
-        .label_static = !s->label,
-        .refs = one->refs,
-        .nrefs = one->nrefs,
-        .bytes = one->bytes,
-        .written = one->written,
-        .replaced = one->replaced,
-        .read = one->read,
-        .marks_seen = one->marks_seen,
-        .accesses = s->accesses,
-        .naccesses = s->naccesses,
-        .ordered = s->ordered,
-        .site = s->site ? s->site : drupe_core_site(),
-    };
+    const drupe_submit_info info = drupe_submission_info(one->s, &one->uses, one->work.kernel->name);
     return drupe_queue_submit(&info, &work, event);
 }
 
@@ -288,7 +248,7 @@ static drupe_status submit(fast *one, drupe_event **event)
     drupe_status status = DRUPE_OK;
     drupe_kernel_enter(one->work.kernel, s->queue);
     if (!one->borrowed) drupe_kernel_retain(one->work.kernel);
-    one->refs[one->nrefs++] = (drupe_keep){one->work.kernel, drupe_kernel_drop};
+    one->refs[one->uses.nrefs++] = (drupe_keep){one->work.kernel, drupe_kernel_drop};
     bool plain = !s->nwaits && !s->label && !drupe_queue_unordered(s->queue) && !drupe_check_on();
     if (plain && submit_plain(one, event, &status)) return status;
     retain(one);
@@ -307,9 +267,8 @@ bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const dr
     one.work.kernel = kernel;
     one.work.range = range;
     one.work.nargs = nargs;
-    one.bytes = one.nrefs = 0;
-    one.written = one.replaced = one.read = 0;
-    one.marks_seen = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
+    const unsigned marks = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
+    one.uses = (drupe_operands){.refs = one.refs, .marks_seen = marks};
     one.borrowed = s->memories != NULL;
     if (!gather(&one, kernel, args, nargs)) {
         drop(&one);

@@ -1,7 +1,6 @@
 /* The public submissions: everything is checked here, so that backends need not. */
 #include "core/queue/valid.h"
 #include "core/submit/submit_room.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* --- Beginning and end of every submission ---------------------------------------------------------------
@@ -32,23 +31,13 @@ static inline bool keeps_host_memory(const drupe_submission *s)
     return false;
 }
 
-/* What the memory waits for joins what the caller named. */
-drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *refs)
+drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_operands *uses,
+                                        const char *name)
 {
-    drupe_status status = DRUPE_OK;
-    size_t count = refs->nbefore && s->waits ? s->nwaits : 0;
-    for (size_t i = 0; status == DRUPE_OK && i < count; i++)
-        if (s->waits[i]) status = drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i]));
-    return status;
-}
-
-/* Passes the references on. */
-drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name)
-{
-    drupe_submit_info info = {
+    return (drupe_submit_info){
         .queue = s->queue,
-        .waits = refs->nbefore ? refs->before : s->waits,
-        .nwaits = refs->nbefore ? refs->nbefore : s->nwaits,
+        .waits = s->waits,
+        .nwaits = s->nwaits,
         .label = s->label ? s->label : name,
         .label_static = !s->label,
         .accesses = s->accesses,
@@ -56,25 +45,29 @@ drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_re
         .kept = keeps_host_memory(s),
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
-        .refs = refs->list,
-        .nrefs = refs->count,
-        .bytes = refs->bytes,
-        .written = refs->written,
-        .replaced = refs->replaced,
-        .read = refs->read,
-        .marks_seen = refs->marks_seen,
-        .pending_failure = refs->pending_failure,
+        .uses = *uses,
     };
-    refs->count = 0;
-    refs->passed_on = true;
-    return info;
+}
+
+drupe_status drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name,
+                                        drupe_submit_info *info)
+{
+    for (size_t i = 0; refs->nbefore && i < s->nwaits; i++)
+        if (s->waits[i]) DRUPE_TRY(drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i])));
+    const drupe_operands uses = drupe_refs_pass(refs);
+    *info = drupe_submission_info(s, &uses, name);
+    if (refs->nbefore) {
+        info->waits = refs->before;
+        info->nwaits = refs->nbefore;
+    }
+    return DRUPE_OK;
 }
 
 drupe_status drupe_submission_finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                      const char *name, drupe_event **event)
 {
-    DRUPE_TRY(drupe_submission_join_waits(s, refs));
-    drupe_submit_info info = drupe_submission_make_info(s, refs, name);
+    drupe_submit_info info;
+    DRUPE_TRY(drupe_submission_make_info(s, refs, name, &info));
     return drupe_queue_submit(&info, work, event);
 }
 
@@ -86,8 +79,8 @@ static void tell_refused(const drupe_submission *s, const char *label, const dru
     if (!s) return;
     void *cell = drupe_core_cell();
     const drupe_subject what = {.label = s->label ? s->label : label,
-                                .refs = refs->list,
-                                .nrefs = (uint32_t)refs->count,
+                                .refs = refs->all.refs,
+                                .nrefs = (uint32_t)refs->all.nrefs,
                                 .site = s->site ? s->site : drupe_core_site(),
                                 .cell_number = drupe_core_cell_number(cell),
                                 .summary = &summary};
@@ -102,13 +95,20 @@ drupe_status drupe_submission_end(const drupe_submission *s, const char *name, c
                                   drupe_refs *refs, drupe_status status)
 {
     if (status != DRUPE_OK && !refs->passed_on) tell_refused(s, name, work, refs);
-    if (refs->count) {
-        drupe_error kept = *drupe_error_last();
-        drupe_refs_drop(refs);
-        if (status != DRUPE_OK) drupe_error_restore(&kept);
-    }
     drupe_refs_drop(refs);
     return status;
+}
+
+drupe_status drupe_submission_run(const drupe_submission *s, const drupe_work *work, const char *name,
+                                  drupe_submission_check check, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = drupe_submission_begin(s, &refs);
+    if (status == DRUPE_OK && check) status = check(s, work, name, &refs);
+    if (s && status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
+    return drupe_submission_end(s, name, work, &refs, status);
 }
 
 /* --- Kernels -------------------------------------------------------------------------------------------- */
@@ -304,17 +304,6 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
 
 /* --- Barrier and host function -------------------------------------------------------------------------- */
 
-/* What uses nothing but the caller's keeps. */
-static drupe_status submit_bare(const drupe_submission *s, const drupe_work *work, const char *name,
-                                drupe_event **event)
-{
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_status status = drupe_submission_begin(s, &refs);
-    if (s && status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
-    return drupe_submission_end(s, name, work, &refs, status);
-}
-
 /* Whether a barrier of this submission would be over at once, if nothing is on the queue, and say no more
  * than that. Others may have given the driver's queue work, and layers and profiling want to see barriers. */
 static bool is_plain_mark(const drupe_submission *s)
@@ -329,8 +318,7 @@ static bool is_plain_mark(const drupe_submission *s)
 /* The queue's lock. */
 static bool has_nothing(const drupe_queue *queue)
 {
-    return !queue->order.head && !queue->order.deferred && !queue->shared &&
-           !drupe_device_loss(queue->base.device) &&
+    return !queue->order.head && !queue->shared && !drupe_device_loss(queue->base.device) &&
            !atomic_load_explicit(&queue->base.cause, memory_order_acquire);
 }
 
@@ -342,12 +330,13 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
     drupe_queue *queue = s->queue;
     uint32_t cell_number = drupe_core_cell_here(), site = s->site ? s->site : drupe_core_site();
     pthread_mutex_lock(&queue->lock);
-    bool made = has_nothing(queue) && drupe_event_next(queue, event) == DRUPE_OK;
+    uint64_t number = has_nothing(queue) ? drupe_inflight_next() : 0;
+    bool made = number && drupe_event_next(queue, number, NULL, event) == DRUPE_OK;
+    if (number && !made) drupe_trace_skip(number);
     if (made) {
-        uint64_t number = drupe_inflight_next();
         drupe_trace_barrier(&queue->traced, number, site, cell_number);
-        (*event)->number = queue->proof.proven = number;
-        atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);
+        drupe_queue_proven(queue, number);
+        drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
     }
     pthread_mutex_unlock(&queue->lock);
     return made;
@@ -358,24 +347,26 @@ drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event
     if (event) *event = NULL;
     if (event && mark_nothing(s, event)) return DRUPE_OK;
     const drupe_work work = {.kind = DRUPE_WORK_BARRIER};
-    return submit_bare(s, &work, drupe_label_barrier, event);
+    return drupe_submission_run(s, &work, drupe_label_barrier, NULL, event);
 }
 
 drupe_status drupe_submit_turn(const drupe_submission *s, drupe_event **event)
 {
     const drupe_work work = {.kind = DRUPE_WORK_HOST};
-    *event = NULL;
-    return submit_bare(s, &work, "work of the caller", event);
+    return drupe_submission_run(s, &work, "work of the caller", NULL, event);
+}
+
+static drupe_status check_host(const drupe_submission *s, const drupe_work *work, const char *name,
+                               drupe_refs *refs)
+{
+    (void)s;
+    (void)name;
+    (void)refs;
+    return work->fn ? DRUPE_OK : drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
 }
 
 drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
 {
     const drupe_work work = {.kind = DRUPE_WORK_HOST, .fn = fn, .user = user};
-    if (event) *event = NULL;
-    if (fn) return submit_bare(s, &work, drupe_label_host, event);
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_status status = drupe_submission_begin(s, &refs);
-    if (status == DRUPE_OK) status = drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
-    return drupe_submission_end(s, drupe_label_host, &work, &refs, status);
+    return drupe_submission_run(s, &work, drupe_label_host, check_host, event);
 }

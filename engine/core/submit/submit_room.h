@@ -22,13 +22,20 @@ bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const dr
 
 /* Takes the caller's keeps, all of them also on failure. */
 drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs) DRUPE_MUST_CHECK;
-/* What the memory waits for joins what the caller named. */
-drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *refs) DRUPE_MUST_CHECK;
-/* Passes the references on. `name` outlives the work. */
-drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name);
+/* What there is to be told of a submission beside its work. `name` outlives the work. */
+drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_operands *uses,
+                                        const char *name);
+/* The same; what the memory waits for joins what the caller named, and the references are passed on. */
+drupe_status drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name,
+                                        drupe_submit_info *info) DRUPE_MUST_CHECK;
 /* Both, and the submission itself. */
 drupe_status drupe_submission_finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                      const char *name, drupe_event **event) DRUPE_MUST_CHECK;
+/* A submission from beginning to end, whose work needs nothing but `check` (NULL: nothing). */
+typedef drupe_status (*drupe_submission_check)(const drupe_submission *s, const drupe_work *work,
+                                               const char *name, drupe_refs *refs);
+drupe_status drupe_submission_run(const drupe_submission *s, const drupe_work *work, const char *name,
+                                  drupe_submission_check check, drupe_event **event) DRUPE_MUST_CHECK;
 /* Give back what is left, and write down why a submission was refused. Returns `status`. */
 drupe_status drupe_submission_end(const drupe_submission *s, const char *name, const drupe_work *work,
                                   drupe_refs *refs, drupe_status status) DRUPE_MUST_CHECK;

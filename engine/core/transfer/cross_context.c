@@ -11,7 +11,6 @@
  *     both foreign:    [barrier on q] -> bounce <- src -> dst <- bounce -> q: barrier */
 #include "core/transfer/transfer_room.h"
 #include <stdlib.h>
-#include <string.h>
 
 struct stage {
     const drupe_submit_info *info;
@@ -39,19 +38,14 @@ static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_wo
     drupe_submit_info info = *stage->info;
     info.queue = queue;
     info.kept = info.kept || stage->bounced;
+    /* What becomes of the memory shows in the step that has it all. */
+    info.uses = refs ? drupe_refs_pass(refs) : (drupe_operands){.refs = NULL};
+    info.uses.marks_seen = stage->info->uses.marks_seen;
+    info.uses.pending_failure = stage->last ? NULL : stage->info->uses.pending_failure;
     if (stage->last) {
         info.waits = &stage->last;
         info.nwaits = 1;
-        info.pending_failure = NULL;
     }
-    /* What becomes of the memory shows in the step that has it all. */
-    info.written = refs ? refs->written : 0;
-    info.replaced = refs ? refs->replaced : 0;
-    info.read = refs ? refs->read : 0;
-    info.refs = refs ? refs->list : NULL;
-    info.nrefs = refs ? refs->count : 0;
-    info.bytes = refs ? refs->bytes : 0;
-    if (refs) refs->count = 0;
     drupe_event *event;
     DRUPE_TRY(drupe_queue_submit(&info, work, &event));
     drupe_event_release(stage->last);
@@ -87,16 +81,9 @@ static drupe_status last_step(struct stage *stage, const drupe_work *work)
 {
     drupe_refs refs;
     drupe_refs_init(&refs);
-    refs.bytes = stage->info->bytes;
     drupe_status status = give_queue(&stage->read, &refs);
     if (status == DRUPE_OK) status = give_queue(&stage->write, &refs);
-    refs.written = stage->info->written << refs.count;
-    refs.replaced = stage->info->replaced << refs.count;
-    refs.read = stage->info->read << refs.count;
-    for (size_t i = 0; status == DRUPE_OK && i < stage->info->nrefs; i++) {
-        status = drupe_refs_add(&refs, stage->info->refs[i].object, stage->info->refs[i].release);
-        stage->info->refs[i].release = NULL;
-    }
+    if (status == DRUPE_OK) status = drupe_refs_take(&refs, &stage->info->uses);
     if (status == DRUPE_OK && stage->bounce) {
         status = drupe_refs_add(&refs, stage->bounce, free);
         stage->bounce = NULL;
@@ -159,7 +146,7 @@ static void clean_up(struct stage *stage)
     free(stage->bounce);
     drupe_queue_release_inside(stage->read);
     drupe_queue_release_inside(stage->write);
-    drupe_keeps_drop(stage->info->refs, stage->info->nrefs);
+    drupe_keeps_drop(stage->info->uses.refs, stage->info->uses.nrefs);
     drupe_error_restore(&kept);
 }
 

@@ -10,73 +10,52 @@
 #define RING_LEAST ((size_t)4 << 20)  /* below, the ring does not get going */
 #define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt */
 
-struct drupe_ring {
-    drupe_context *context; /* retained while it is in use */
-    char *buffers;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Rings: each context keeps one for the next copy ---------------------------------------------------- */
 
 /* A driver that does not answer any more is not asked. */
-static void ring_free(drupe_context *context, drupe_ring *ring)
+static void ring_free(drupe_context *context, char *ring)
 {
     bool silent = false;
     for (size_t i = 0; i < context->ndevices; i++)
         silent = silent || drupe_device_silent(context->devices[i]);
-    if (!silent) context->slot->backend->mem_unpin(context, ring->buffers);
-    free(ring);
+    if (!silent) context->slot->backend->mem_unpin(context, ring);
+}
+
+static void ring_close(drupe_context *context);
+
+/* The context has another one from now on; NULL: none. What it had. */
+static char *exchange(drupe_context *context, char *ring)
+{
+    pthread_mutex_lock(&lock);
+    char *before = context->ring;
+    context->ring = ring;
+    context->ring_close = ring_close;
+    pthread_mutex_unlock(&lock);
+    return before;
 }
 
 static void ring_close(drupe_context *context)
 {
-    pthread_mutex_lock(&lock);
-    drupe_ring *ring = context->ring;
-    context->ring = NULL;
-    pthread_mutex_unlock(&lock);
+    char *ring = exchange(context, NULL);
     if (ring) ring_free(context, ring);
 }
 
-void drupe_ring_give_back(drupe_ring *ring)
+void drupe_ring_give_back(drupe_context *context, char *ring)
 {
-    if (!ring) return;
-    drupe_context *context = ring->context;
-    pthread_mutex_lock(&lock);
-    bool kept = context->ring == NULL;
-    if (kept) {
-        context->ring = ring;
-        context->ring_close = ring_close;
-    }
-    pthread_mutex_unlock(&lock);
-    if (!kept) ring_free(context, ring);
-    drupe_context_release(context);
+    char *before = exchange(context, ring);
+    if (before) ring_free(context, before);
 }
 
-static drupe_status ring_take(drupe_context *context, drupe_ring **result)
+static drupe_status ring_take(drupe_context *context, char **ring)
 {
-    pthread_mutex_lock(&lock);
-    drupe_ring *ring = context->ring;
-    context->ring = NULL;
-    pthread_mutex_unlock(&lock);
-    if (!ring) {
-        void *buffers;
-        DRUPE_TRY(context->slot->backend->mem_pin(context, DRUPE_RING, &buffers));
-        ring = calloc(1, sizeof *ring);
-        if (!ring) {
-            context->slot->backend->mem_unpin(context, buffers);
-            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe pinned memory.");
-        }
-        ring->buffers = buffers;
-    }
-    ring->context = drupe_context_retain(context);
-    *result = ring;
+    void *fresh = NULL;
+    *ring = exchange(context, NULL);
+    if (*ring) return DRUPE_OK;
+    DRUPE_TRY(context->slot->backend->mem_pin(context, DRUPE_RING, &fresh));
+    *ring = fresh;
     return DRUPE_OK;
-}
-
-char *drupe_ring_buffers(const drupe_ring *ring)
-{
-    return ring->buffers;
 }
 
 /* --- The choice ----------------------------------------------------------------------------------------- */
@@ -115,16 +94,17 @@ static unsigned thread_count(void)
     return count < DRUPE_STAGED_COPY_THREADS ? (unsigned)count : DRUPE_STAGED_COPY_THREADS;
 }
 
-static drupe_status open_staged_copy(const drupe_queue *queue, way chosen, drupe_staged_copy **copy)
+static drupe_status open_staged_copy(drupe_queue *queue, way chosen, bool to_device, const drupe_work *work,
+                                     drupe_staged_copy **copy)
 {
-    drupe_ring *ring = NULL;
+    char *ring = NULL;
     unsigned count = thread_count();
     if (chosen == WAY_DIRECT && count < 2)
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "A copy needs two threads.");
     if (chosen == WAY_RING) DRUPE_TRY(ring_take(queue->base.context, &ring));
-    *copy = drupe_staged_copy_new(ring, count);
+    *copy = drupe_staged_copy_new(ring, count, queue, to_device, work);
     if (*copy) return DRUPE_OK;
-    drupe_ring_give_back(ring);
+    if (ring) drupe_ring_give_back(queue->base.context, ring);
     return DRUPE_E_NO_MEMORY;
 }
 
@@ -135,11 +115,10 @@ drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, co
     if (chosen == WAY_DRIVER) return DRUPE_OK;
     drupe_staged_copy *copy = NULL;
     drupe_error kept = *drupe_error_last();
-    if (open_staged_copy(queue, chosen, &copy) != DRUPE_OK) {
+    if (open_staged_copy(queue, chosen, dst->memory != NULL, work, &copy) != DRUPE_OK) {
         drupe_error_restore(&kept); /* then the driver makes it, as well as it can */
         return DRUPE_OK;
     }
-    drupe_staged_copy_load(copy, queue, dst->memory != NULL, work);
     DRUPE_TRY(drupe_refs_add(refs, copy, drupe_staged_copy_release));
     work->fn = drupe_staged_copy_run;
     work->user = copy;

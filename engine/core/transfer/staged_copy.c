@@ -45,35 +45,40 @@ struct thread {
     drupe_staged_copy *copy; /* retained */
 };
 
-/* More than 20 members: a copy is one object that the thread which runs it and its helpers share. */
+/* How far the threads are. The lock is that of the copy. */
+struct threads {
+    _Atomic(size_t) at;      /* the piece that they are at, and */
+    size_t taken;            /* its bytes that were given out; both change under the lock */
+    _Atomic(size_t) copying; /* chunks under way */
+    unsigned begun;          /* so many came; lock */
+    _Atomic(bool) failed;    /* one of them faulted, with `error` */
+    drupe_error error;
+};
+
 struct drupe_staged_copy {
     drupe_pieces calls;
     _Atomic(uint32_t) references;
-    drupe_queue *queue; /* borrowed: of the submission */
-    drupe_ring *ring;   /* NULL: threads alone */
+    drupe_queue *queue;     /* borrowed: of the submission */
+    drupe_context *context; /* retained */
+    char *ring;             /* its; NULL: threads alone */
     bool to_device;
     char *dst;
     const char *src;
     size_t bytes;
-    struct piece pieces[BUFFERS];
-    _Atomic(size_t) opened;  /* pieces that threads may copy, so far */
-    _Atomic(bool) ended;     /* threads are to leave; */
-    _Atomic(bool) failed;    /* one of them faulted, with `error` */
-    _Atomic(size_t) copying; /* chunks under way */
     pthread_mutex_t lock;
-    _Atomic(size_t) at; /* the piece that threads are at, and */
-    size_t taken;       /* its bytes that were given out; both change under the lock */
-    unsigned begun;     /* threads that came; lock */
-    bool alone;         /* none did, and none is to; lock */
-    drupe_error error;
+    struct piece pieces[BUFFERS];
+    _Atomic(size_t) opened; /* pieces that threads may copy, so far */
+    _Atomic(bool) ended;    /* threads are to leave */
+    bool alone;             /* no thread came, and none is to; lock */
+    struct threads by;
     unsigned nthreads;
-    _Atomic(bool) hurried; /* the threads were called */
     struct thread threads[DRUPE_STAGED_COPY_THREADS];
 };
 
 static void hurry(drupe_pieces *pieces);
 
-drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads)
+drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_queue *queue, bool to_device,
+                                         const drupe_work *work)
 {
     drupe_staged_copy *c = calloc(1, sizeof *c);
     if (!c) {
@@ -85,16 +90,13 @@ drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads)
     c->ring = ring;
     c->nthreads = nthreads;
     c->calls = (drupe_pieces){.hurry = hurry, .spins = ring && nthreads > 2};
-    return c;
-}
-
-void drupe_staged_copy_load(drupe_staged_copy *c, drupe_queue *queue, bool to_device, const drupe_work *work)
-{
     c->queue = queue;
+    c->context = drupe_context_retain(queue->base.context);
     c->to_device = to_device;
     c->dst = work->dst;
     c->src = work->src;
     c->bytes = work->bytes;
+    return c;
 }
 
 /* After a failure: the buffers are in use until the device is done with them. */
@@ -110,12 +112,19 @@ static void give_up_device(drupe_staged_copy *c)
     }
 }
 
+static void give_ring_back(drupe_staged_copy *c)
+{
+    if (c->ring) drupe_ring_give_back(c->context, c->ring);
+    c->ring = NULL;
+}
+
 void drupe_staged_copy_release(void *object)
 {
     drupe_staged_copy *c = object;
     if (atomic_fetch_sub(&c->references, 1) != 1) return;
     if (!atomic_load(&c->ended)) give_up_device(c); /* it has never run, or faulted where it was alone */
-    drupe_ring_give_back(c->ring);
+    give_ring_back(c);
+    drupe_context_release(c->context);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -141,32 +150,32 @@ struct chunk {
 
 static char *buffer_of(const drupe_staged_copy *c, size_t index)
 {
-    return c->ring ? drupe_ring_buffers(c->ring) + index % BUFFERS * PIECE_MOST : NULL;
+    return c->ring ? c->ring + index % BUFFERS * PIECE_MOST : NULL;
 }
 
 /* False: there is none just now. It counts as under way. */
 static bool take_chunk(drupe_staged_copy *c, struct chunk *chunk)
 {
     bool found = false;
-    if (atomic_load(&c->at) >= atomic_load(&c->opened)) return false;
+    if (atomic_load(&c->by.at) >= atomic_load(&c->opened)) return false;
     pthread_mutex_lock(&c->lock);
-    size_t at = atomic_load(&c->at);
+    size_t at = atomic_load(&c->by.at);
     if (at < atomic_load(&c->opened) && !atomic_load(&c->ended)) {
         struct piece *piece = &c->pieces[at % BUFFERS];
         char *buffer = buffer_of(c, at);
-        size_t left = piece->bytes - c->taken;
+        size_t left = piece->bytes - c->by.taken;
         chunk->of = piece;
         chunk->bytes = left < CHUNK ? left : CHUNK;
-        chunk->src = c->src + piece->offset + c->taken;
-        chunk->dst = c->dst + piece->offset + c->taken;
-        if (buffer && c->to_device) chunk->dst = buffer + c->taken;
-        if (buffer && !c->to_device) chunk->src = buffer + c->taken;
-        c->taken += chunk->bytes;
-        if (c->taken == piece->bytes) {
-            c->taken = 0;
-            atomic_store(&c->at, at + 1);
+        chunk->src = c->src + piece->offset + c->by.taken;
+        chunk->dst = c->dst + piece->offset + c->by.taken;
+        if (buffer && c->to_device) chunk->dst = buffer + c->by.taken;
+        if (buffer && !c->to_device) chunk->src = buffer + c->by.taken;
+        c->by.taken += chunk->bytes;
+        if (c->by.taken == piece->bytes) {
+            c->by.taken = 0;
+            atomic_store(&c->by.at, at + 1);
         }
-        atomic_fetch_add(&c->copying, 1);
+        atomic_fetch_add(&c->by.copying, 1);
         found = true;
     }
     pthread_mutex_unlock(&c->lock);
@@ -181,14 +190,14 @@ static void copy_chunk(drupe_staged_copy *c, const struct chunk *chunk)
     else
         memcpy(chunk->dst, chunk->src, chunk->bytes);
     atomic_fetch_sub(&chunk->of->left, chunk->bytes);
-    atomic_fetch_sub(&c->copying, 1);
+    atomic_fetch_sub(&c->by.copying, 1);
 }
 
 static bool begin_thread(drupe_staged_copy *c)
 {
     pthread_mutex_lock(&c->lock);
     bool wanted = !c->alone;
-    c->begun += wanted;
+    c->by.begun += wanted;
     pthread_mutex_unlock(&c->lock);
     return wanted;
 }
@@ -217,10 +226,10 @@ static void fail_thread(drupe_job *job)
 {
     drupe_staged_copy *c = ((struct thread *)(void *)((char *)job - offsetof(struct thread, job)))->copy;
     pthread_mutex_lock(&c->lock);
-    if (!atomic_load(&c->failed)) c->error = *drupe_error_last();
-    atomic_store(&c->failed, true);
+    if (!atomic_load(&c->by.failed)) c->by.error = *drupe_error_last();
+    atomic_store(&c->by.failed, true);
     pthread_mutex_unlock(&c->lock);
-    atomic_fetch_sub(&c->copying, 1);
+    atomic_fetch_sub(&c->by.copying, 1);
     drupe_staged_copy_release(c);
 }
 
@@ -229,13 +238,11 @@ static void fail_thread(drupe_job *job)
 static void hurry(drupe_pieces *pieces)
 {
     drupe_staged_copy *c = (drupe_staged_copy *)(void *)pieces;
-    if (atomic_exchange(&c->hurried, true)) return;
     for (unsigned i = 0; i < c->nthreads; i++) {
         struct thread *thread = &c->threads[i];
         atomic_fetch_add(&c->references, 1);
         thread->copy = c;
-        thread->job = (drupe_job){.run = run_thread, .fail = fail_thread, .what = "copy"};
-        drupe_worker_post(&thread->job);
+        drupe_worker_post(&thread->job, run_thread, fail_thread, "copy");
     }
 }
 
@@ -246,7 +253,7 @@ static void copy_along(drupe_staged_copy *c, uint64_t started)
     struct chunk chunk;
     if (!c->alone && drupe_now_ns() - started < ALONE_NS) return;
     pthread_mutex_lock(&c->lock);
-    c->alone = c->alone || c->begun == 0;
+    c->alone = c->alone || c->by.begun == 0;
     pthread_mutex_unlock(&c->lock);
     if (c->alone && take_chunk(c, &chunk)) copy_chunk(c, &chunk);
 }
@@ -264,13 +271,13 @@ static drupe_status send(drupe_staged_copy *c, size_t index)
     const void *src = c->to_device ? buffer : c->src + piece->offset;
     DRUPE_TRY(drupe_loss_check(queue->base.device));
     pthread_mutex_lock(&queue->lock);
-    drupe_status status = drupe_event_next(queue, &piece->event);
+    drupe_status status = drupe_event_next(queue, 0, NULL, &piece->event);
     if (status != DRUPE_OK) {
         pthread_mutex_unlock(&queue->lock);
         return status;
     }
     drupe_submit submit = {.queue = queue, .event = piece->event};
-    piece->event->opened = true;
+    drupe_event_hand_over(piece->event);
     status = backend->submit_copy(&submit, dst, src, piece->bytes);
     drupe_error kept = *drupe_error_last();
     /* A queue that cannot be flushed shows it in its events. */
@@ -364,7 +371,7 @@ static drupe_status cross(drupe_staged_copy *c)
     uint64_t started = drupe_now_ns();
     while (p.planned < c->bytes || p.copied < p.pieces || (c->ring && p.landed < p.pieces)) {
         bool moved;
-        if (atomic_load(&c->failed)) return drupe_error_restore(&c->error);
+        if (atomic_load(&c->by.failed)) return drupe_error_restore(&c->by.error);
         DRUPE_TRY(advance(c, &p, &moved));
         if (moved) {
             idle = c->ring ? 0 : WATCH;
@@ -380,15 +387,13 @@ drupe_status drupe_staged_copy_run(void *user)
 {
     drupe_staged_copy *c = user;
     unsigned idle = 0;
-    hurry(&c->calls);
     drupe_status status = cross(c);
     drupe_error kept = *drupe_error_last();
     pthread_mutex_lock(&c->lock); /* nothing is taken afterwards */
     atomic_store(&c->ended, true);
     pthread_mutex_unlock(&c->lock);
-    while (atomic_load(&c->copying)) rest(&idle);
+    while (atomic_load(&c->by.copying)) rest(&idle);
     if (status != DRUPE_OK) give_up_device(c);
-    drupe_ring_give_back(c->ring);
-    c->ring = NULL;
+    give_ring_back(c);
     return status == DRUPE_OK ? status : drupe_error_restore(&kept);
 }

@@ -30,20 +30,18 @@ drupe_status drupe_cross_context_copy(const drupe_submit_info *info, const drupe
 drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
                                drupe_work *work, drupe_refs *refs) DRUPE_MUST_CHECK;
 #define DRUPE_RING ((size_t)32 << 20) /* bytes of pinned memory */
-char *drupe_ring_buffers(const drupe_ring *ring);
-void drupe_ring_give_back(drupe_ring *ring); /* NULL-safe; nothing is in flight */
+/* Nothing is in flight in it. */
+void drupe_ring_give_back(drupe_context *context, char *ring);
 
 /* --- staged_copy.c -------------------------------------------------------------------------------------- */
 
 #define DRUPE_STAGED_COPY_THREADS 12u
 
 typedef struct drupe_staged_copy drupe_staged_copy;
-/* A copy by so many threads. Takes the ring, which may be NULL; NULL: no memory, and the ring is not taken.
- */
-drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads);
-/* Which copy; `queue` must outlive its run. */
-void drupe_staged_copy_load(drupe_staged_copy *copy, drupe_queue *queue, bool to_device,
-                            const drupe_work *work);
+/* The copy of `work` by so many threads; `queue` must outlive its run. Takes the ring, which may be NULL;
+ * NULL: no memory, and the ring is not taken. */
+drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_queue *queue, bool to_device,
+                                         const drupe_work *work);
 void drupe_staged_copy_release(void *copy);
 /* The body of the submission, a drupe_host_fn; once. Whatever happens, nothing is under way afterwards. */
 drupe_status drupe_staged_copy_run(void *copy);

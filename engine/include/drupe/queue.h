@@ -177,8 +177,6 @@ DRUPE_API drupe_status drupe_watch_turn(drupe_watch *watch, drupe_event *event, 
 /* Take one that is over, in the order in which that was seen: `*event` is retained. False when there is none.
  * Never blocks. */
 DRUPE_API bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user);
-/* Watched events that were not taken. */
-DRUPE_API size_t drupe_watch_count(drupe_watch *watch);
 /* Forget all events, over or not; `release` (may be NULL) gets the `user` of each. No other call may run.
  * NULL-safe. */
 DRUPE_API void drupe_watch_close(drupe_watch *watch, void (*release)(void *user));
