@@ -107,7 +107,7 @@ static PyObject *dtype_reduce(PyObject *self, PyObject *ignored)
 
 static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"DType", 1, 1, 1, {DRUPE_PY_NAME_dtype}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("DType", 1, 1, DRUPE_PY_NAME_dtype);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[1];
     drupe_dtype dtype = DRUPE_DTYPE_NONE;
@@ -159,12 +159,7 @@ static PyType_Slot dtype_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec drupe_py_DType_spec = {
-    .name = "drupe.array.DType",
-    .basicsize = sizeof(drupe_py_dtype),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = dtype_slots,
-};
+DRUPE_PY_SPEC(DType, "drupe.array.DType", drupe_py_dtype, Py_TPFLAGS_HAVE_GC, dtype_slots);
 
 static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
 {

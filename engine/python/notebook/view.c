@@ -95,11 +95,11 @@ static PyObject *view_data(PyObject *self, PyObject *ignored)
 }
 
 static PyMethodDef view_methods[] = {
-    {"text", (PyCFunction)(void (*)(void))view_text, METH_VARARGS | METH_KEYWORDS,
+    {"text", DRUPE_PY_KEYWORDS(view_text),
      PyDoc_STR("text($self, kind, columns=80, cell=0, device=None)\n--\n\nA frame (\"events\", \"table\", "
                "\"memory\", "
                "\"dashboard\" or \"footer\") as plain text.")},
-    {"html", (PyCFunction)(void (*)(void))view_html, METH_VARARGS | METH_KEYWORDS,
+    {"html", DRUPE_PY_KEYWORDS(view_html),
      PyDoc_STR("html($self, kind, columns=80, cell=0, device=None)\n--\n\nThe same as HTML.")},
     {"json", view_json, METH_NOARGS, PyDoc_STR("json($self)\n--\n\nAs application/vnd.drupe.trace+json.")},
     {"data", view_data, METH_NOARGS, PyDoc_STR("data($self)\n--\n\nWhat json() says, as a dict.")},
@@ -113,12 +113,7 @@ static PyType_Slot view_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec drupe_py_View_spec = {
-    .name = "drupe._engine.View",
-    .basicsize = sizeof(drupe_py_view),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = view_slots,
-};
+DRUPE_PY_SPEC(View, "drupe._engine.View", drupe_py_view, Py_TPFLAGS_DISALLOW_INSTANTIATION, view_slots);
 
 /* --- Functions of the module --------------------------------------------------------------------------- */
 
@@ -182,7 +177,7 @@ static PyObject *module_view_colour(PyObject *module, PyObject *arg)
 }
 
 PyMethodDef drupe_py_view_functions[] = {
-    {"_view", (PyCFunction)(void (*)(void))module_view, METH_VARARGS | METH_KEYWORDS,
+    {"_view", DRUPE_PY_KEYWORDS(module_view),
      PyDoc_STR("_view(first_cell=0, last_cell=0, since_ns=0, spans=0, after=0)\n--\n\n"
                "What the devices did, see drupe/view.h: of these cells (0: all), since this\n"
                "time, with at most so many spans, changed after that serial. UnsupportedError\n"

@@ -178,7 +178,7 @@ static PyObject *queue_pending(PyObject *self, void *closure)
 
 static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"wait", 1, 0, 1, {DRUPE_PY_NAME_timeout}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("wait", 1, 0, DRUPE_PY_NAME_timeout);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     uint64_t timeout_ns;
