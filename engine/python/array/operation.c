@@ -86,11 +86,11 @@ static PyObject *operation_doc(PyObject *self, void *closure)
     return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op), parameters(op), docs[op]);
 }
 
-/* inspect knows objects of foreign types by a Signature only: see signature() of drupe/_array_methods.py. */
+/* inspect knows objects of foreign types by a Signature only: see signature() of drupe/_members.py. */
 static PyObject *operation_signature(PyObject *self, void *closure)
 {
     (void)closure;
-    return drupe_py_call("drupe._array_methods", "signature", "(s)", parameters(op_of(self)));
+    return drupe_py_call("drupe._members", "signature", "(s)", parameters(op_of(self)));
 }
 
 static PyObject *operation_repr(PyObject *self)

@@ -1,5 +1,5 @@
 /* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c, and
- * what is not hot in drupe/_array_methods.py. */
+ * what is not hot in drupe/_members.py. */
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
@@ -217,7 +217,6 @@ static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyMethodDef drupe_py_array_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
     {"sum", DRUPE_PY_FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
     {"prod", DRUPE_PY_FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
     {"mean", DRUPE_PY_KEYWORDS(array_mean),

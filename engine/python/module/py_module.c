@@ -49,17 +49,26 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Methods that are written in Python. Set in the type's own dict, since it takes no new attributes. */
-static int array_extend(drupe_py_state *state)
+static const char *short_name(const PyTypeObject *type)
 {
-    PyTypeObject *type = state->types[DRUPE_PY_TYPE_Array];
-    PyObject *module = PyImport_ImportModule("drupe._array_methods");
-    PyObject *methods = !module ? NULL : PyObject_GetAttrString(module, "METHODS");
-    int result = !methods ? -1 : PyDict_Update(type->tp_dict, methods);
+    return strrchr(type->tp_name, '.') + 1;
+}
+
+/* Members that are written in Python. Set in the type's own dict, since it takes no new attributes. */
+static int members_add(PyTypeObject *type)
+{
+    PyObject *members = drupe_py_call("drupe._members", "of", "(s)", short_name(type));
+    int result = !members ? -1 : PyDict_Update(type->tp_dict, members);
     PyType_Modified(type);
-    Py_XDECREF(methods);
-    Py_XDECREF(module);
+    Py_XDECREF(members);
     return result;
+}
+
+static int members_init(drupe_py_state *state)
+{
+    for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++)
+        if (members_add(state->types[i]) < 0) return -1;
+    return members_add(state->times);
 }
 
 static int types_init(PyObject *module, drupe_py_state *state)
@@ -71,7 +80,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
         if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
     }
     drupe_py_memory_init(state);
-    return array_extend(state);
+    return 0;
 }
 
 static PyStructSequence_Field times_fields[] = {
@@ -89,16 +98,10 @@ static PyStructSequence_Desc times_desc = {
     "one device mean something.",
     times_fields, 5};
 
-/* A struct sequence has no methods but those that are added. */
 static int times_init(PyObject *module, drupe_py_state *state)
 {
-    static PyMethodDef shown = DRUPE_PY_MIMEBUNDLE;
     state->times = PyStructSequence_NewType(&times_desc);
-    if (!state->times) return -1;
-    PyObject *method = PyDescr_NewMethod(state->times, &shown);
-    int result = !method ? -1 : PyObject_SetAttrString((PyObject *)state->times, shown.ml_name, method);
-    Py_XDECREF(method);
-    return result < 0 ? -1 : PyModule_AddType(module, state->times);
+    return !state->times ? -1 : PyModule_AddType(module, state->times);
 }
 
 static int look_init(drupe_py_state *state)
@@ -168,7 +171,7 @@ static int module_exec(PyObject *module)
         return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
     if (drupe_py_dtypes_init(module, state) < 0 || drupe_py_operations_init(module, state) < 0) return -1;
-    if (drupe_py_ext_init(module, state) < 0) return -1;
+    if (drupe_py_ext_init(module, state) < 0 || members_init(state) < 0) return -1;
     return drupe_py_link_init(module, state);
 }
 
