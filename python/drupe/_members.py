@@ -212,6 +212,7 @@ class Queue(_Shown):
     has_enable_profiling = property(lambda self: bool(self._flags & PROFILING), doc="Whether its events carry times.")
     priority = property(lambda self: "low" if self._flags & LOW else "high" if self._flags & HIGH else "normal",
                         doc='"low", "normal" or "high": a hint.')
+    copy_async, submit_async, submit_barrier = _engine.Queue.copy, _engine.Queue.submit, _engine.Queue.barrier
     sycl_device = _attribute("device", "The same as `device`.")
     sycl_context = _attribute("context", "The same as `context`.")
     name = _attribute("device.name", "The name of the device.")

@@ -175,64 +175,22 @@ static int module_exec(PyObject *module)
     return drupe_py_link_init(module, state);
 }
 
-/* Calls `each` on every object of the state, so that no list of them is written twice. */
-static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *arg), void *arg)
-{
-    struct {
-        PyObject **slots;
-        size_t count;
-    } const groups[] = {
-        {(PyObject **)state->types, DRUPE_PY_TYPE_COUNT},
-        {(PyObject **)&state->times, 1},
-        {&state->device_error, 1},
-        {state->errors, DRUPE_STATUS_COUNT},
-        {state->names, DRUPE_PY_NAME_COUNT},
-        {state->dtypes, DRUPE_DTYPE_COUNT},
-        {&state->handlers, 1},
-        {&state->numpy_generic, 1},
-        {&state->chosen, 1},
-        {&state->enums, 1},
-        {&state->look, 1},
-    };
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        for (size_t j = 0; j < groups[i].count; j++) {
-            int result = each(&groups[i].slots[j], arg);
-            if (result != 0) return result;
-        }
-    return 0;
-}
-
-typedef struct visit_call {
-    visitproc visit;
-    void *arg;
-} visit_call;
-
-static int visit_slot(PyObject **slot, void *arg)
-{
-    const visit_call *call = arg;
-    return !*slot ? 0 : call->visit(*slot, call->arg);
-}
-
-static int clear_slot(PyObject **slot, void *arg)
-{
-    (void)arg;
-    Py_CLEAR(*slot);
-    return 0;
-}
+/* The objects of the state stand in front of its other members. */
+#define STATE_OBJECTS (offsetof(drupe_py_state, spares) / sizeof(PyObject *))
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
-    visit_call call = {visit, arg};
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    return !state ? 0 : state_each(state, visit_slot, &call);
+    PyObject **objects = PyModule_GetState(module);
+    for (size_t i = 0; objects && i < STATE_OBJECTS; i++) Py_VISIT(objects[i]);
+    return 0;
 }
 
 static int module_clear(PyObject *module)
 {
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!state) return 0;
-    drupe_py_spares_clear(state);
-    return state_each(state, clear_slot, NULL);
+    PyObject **objects = PyModule_GetState(module);
+    if (objects) drupe_py_spares_clear(drupe_py_state_of_module(module));
+    for (size_t i = 0; objects && i < STATE_OBJECTS; i++) Py_CLEAR(objects[i]);
+    return 0;
 }
 
 static void module_free(void *module)

@@ -45,10 +45,7 @@ int drupe_py_frame_kind(PyObject *object, void *kind)
 /* Takes `text`. */
 static PyObject *str_of(PyObject *self, drupe_status status, char *text, size_t size)
 {
-    if (status != DRUPE_OK) {
-        drupe_py_raise(drupe_py_state_of(self), NULL);
-        return NULL;
-    }
+    if (status != DRUPE_OK) return drupe_py_raise(drupe_py_state_of(self), NULL);
     PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
     free(text);
     return result;
@@ -138,10 +135,7 @@ static PyObject *module_view(PyObject *module, PyObject *args, PyObject *kwargs)
     PyThreadState *thread = PyEval_SaveThread();
     drupe_status status = drupe_view_take(&wish, &view);
     PyEval_RestoreThread(thread);
-    if (status != DRUPE_OK) {
-        drupe_py_raise(state, NULL);
-        return NULL;
-    }
+    if (status != DRUPE_OK) return drupe_py_raise(state, NULL);
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_View);
     if (!self)
         drupe_view_release(view);
@@ -154,8 +148,7 @@ static PyObject *module_view_start(PyObject *module, PyObject *ignored)
 {
     (void)ignored;
     if (drupe_view_start() == DRUPE_OK) Py_RETURN_NONE;
-    drupe_py_raise(drupe_py_state_of_module(module), NULL);
-    return NULL;
+    return drupe_py_raise(drupe_py_state_of_module(module), NULL);
 }
 
 static PyObject *module_view_stop(PyObject *module, PyObject *ignored)

@@ -80,6 +80,7 @@ typedef enum drupe_py_type {
 #define DRUPE_PY_SPARES     32
 
 typedef struct drupe_py_state {
+    /* Objects, each owned, or NULL: the module's tp_traverse and tp_clear take all up to `spares`. */
     PyTypeObject *types[DRUPE_PY_TYPE_COUNT];
     PyTypeObject *times;    /* the struct sequence EventTimes */
     PyObject *device_error; /* the base of all; the others by status */

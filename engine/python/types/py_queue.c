@@ -221,9 +221,6 @@ static PyMethodDef queue_methods[] = {
                "Queue a copy between memory objects, contiguous arrays and host buffers, and\n"
                "give its Event. A host buffer is kept alive and must not be changed until the\n"
                "copy is done. With a `dtype`, the size is a number of its elements.")},
-    {"copy_async", DRUPE_PY_FAST(drupe_py_queue_copy),
-     PyDoc_STR("copy_async($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
-               "The same as copy().")},
     {"memcpy_async", DRUPE_PY_FAST(drupe_py_queue_memcpy_async),
      PyDoc_STR(
          "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
@@ -235,11 +232,6 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
                "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be\n"
                "used; 0 takes earlier advice back. Gives its Event.")},
-    {"submit_async", DRUPE_PY_FAST(drupe_py_queue_submit),
-     PyDoc_STR("submit_async($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n"
-               "--\n\nThe same as submit(), which does not wait either.")},
-    {"submit_barrier", DRUPE_PY_FAST(drupe_py_queue_barrier),
-     PyDoc_STR("submit_barrier($self, wait_for=())\n--\n\nThe same as barrier().")},
     {"_submit_keep_args_alive", DRUPE_PY_FAST(drupe_py_queue_keep_alive),
      PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
                "Keep an object alive until the events are over; gives an Event for that.")},
