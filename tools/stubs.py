@@ -316,7 +316,7 @@ def array_stub():
     import drupe.array
     from drupe import _engine
     lines = ['"""Arrays on devices. Made by tools/stubs.py; do not edit."""', "import builtins",
-             "from collections.abc import Sequence", "from typing import Any", "", "import numpy", "",
+             "from collections.abc import Sequence", "from typing import Any", "",
              "from drupe._engine import DeviceLike, DTypeLike, Operation"]
     names = sorted(drupe.array.__all__)
     for name in names:
@@ -329,7 +329,7 @@ def array_stub():
             continue
         if isinstance(value, types.FunctionType):
             given = re.sub(r"\bbool\b", "builtins.bool", parameters(value, name))  # there is a type of that name
-            returned = "DType" if name == "result_type" else result("", name, "Array")
+            returned = "DType" if name == "result_type" else "Array"
             lines.append(wrap(f"def {name}({given}) -> {returned}: ..."))
         elif isinstance(value, (float, types.NoneType, _engine.DType, _engine.Operation)):
             lines.append(f"{name}: {'None' if value is None else type(value).__name__}")

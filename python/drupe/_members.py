@@ -230,6 +230,15 @@ class Queue(_Shown):
         """Queue setting `count` bytes (0: all) to `val`, from 0 to 255, and give its Event."""
         return self.fill(mem, _operator.index(val), count or None, dEvents)
 
+    def prefetch(self, mem, count=0, wait_for=()):
+        """A hint that `count` bytes (0: all) will be used on the device soon; gives its Event."""
+        return self._hint(mem, count, None, wait_for)
+
+    def mem_advise(self, mem, count, advice, wait_for=()):
+        """A hint to the driver, in its own numbers, how `count` bytes (0: all) will be
+        used; 0 takes earlier advice back. Gives its Event."""
+        return self._hint(mem, count, _operator.index(advice), wait_for)
+
     def host_task(self, function, args=(), wait_for=(), *, user=None):
         """Call a function when its turn on the queue comes, and give its Event, which
         fails with what the function raises. A Python function runs on the main thread,

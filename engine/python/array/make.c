@@ -170,7 +170,7 @@ static PyObject *make_sequence(PyObject *module, PyObject *const *args, Py_ssize
     return result;
 }
 
-/* --- asarray ------------------------------------------------------------------------------------------- */
+/* --- asarray and asnumpy ------------------------------------------------------------------------------- */
 
 /* An array that is one already: itself where it fits, unless a copy is asked for. copy is 0, 1 or -1 (if
  * needed). */
@@ -211,6 +211,18 @@ static PyObject *make_asarray(PyObject *module, PyObject *const *args, Py_ssize_
     return result;
 }
 
+static PyObject *make_asnumpy(PyObject *module, PyObject *object)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_enter(state)) return NULL;
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        PyErr_Format(PyExc_TypeError, "asnumpy() takes a drupe.array.Array, not %s",
+                     Py_TYPE(object)->tp_name);
+        return NULL;
+    }
+    return drupe_py_array_numpy(state, drupe_py_array_of(object));
+}
+
 #define TARGET_DOC "dtype=None, *, device=None, usm_type=None, queue=None)\n--\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
@@ -236,5 +248,6 @@ PyMethodDef drupe_py_make_functions[] = {
          "asarray(obj, dtype=None, *, device=None, usm_type=None, queue=None, copy=None)\n--\n\n"
          "An array of a number, nested sequences, or anything with the buffer protocol or __array__(),\n"
          "such as NumPy arrays and tables of pandas.")},
+    {"asnumpy", make_asnumpy, METH_O, PyDoc_STR("asnumpy(x, /)\n--\n\nA copy in NumPy; waits.")},
     {NULL, NULL, 0, NULL},
 };

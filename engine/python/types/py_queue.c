@@ -225,13 +225,8 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR(
          "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
          "Queue a copy of `count` bytes and give its Event. Both ends are kept alive until it is done.")},
-    {"prefetch", DRUPE_PY_FAST(drupe_py_queue_prefetch),
-     PyDoc_STR("prefetch($self, mem, count=0, wait_for=())\n--\n\n"
-               "A hint that `count` bytes (0: all) will be used on the device soon; gives its Event.")},
-    {"mem_advise", DRUPE_PY_FAST(drupe_py_queue_mem_advise),
-     PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
-               "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be\n"
-               "used; 0 takes earlier advice back. Gives its Event.")},
+    {"_hint", drupe_py_queue_hint, METH_VARARGS,
+     PyDoc_STR("_hint(mem, count, advice, wait_for)\n--\n\nAdvice about memory, or with None a prefetch.")},
     {"_submit_keep_args_alive", DRUPE_PY_FAST(drupe_py_queue_keep_alive),
      PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
                "Keep an object alive until the events are over; gives an Event for that.")},

@@ -9,8 +9,8 @@ import operator as _operator
 import sys as _sys
 
 from drupe import _engine
-from drupe._engine import (Array, DType, asarray, broadcast_to, empty, empty_like, full, full_like, matmul, ones,
-                           ones_like, permute_dims, zeros, zeros_like)
+from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
+                           ones, ones_like, permute_dims, zeros, zeros_like)
 
 __array_api_version__ = "2025.12"
 
@@ -100,13 +100,6 @@ def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=
     if dtype.kind == "i":  # rounded down, as NumPy does: a cast alone would cut
         _engine.operations["floor_divide"](x, 1, out=x)
     return x.astype(dtype)
-
-
-def asnumpy(x, /):
-    """A copy in NumPy; waits."""
-    if not isinstance(x, Array):
-        raise TypeError(f"asnumpy() takes a drupe.array.Array, not {type(x).__name__}")
-    return x.asnumpy()
 
 
 def astype(x, dtype, /, *, copy=True):

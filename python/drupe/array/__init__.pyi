@@ -3,12 +3,11 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
-
 from drupe._engine import DeviceLike, DTypeLike, Operation
 from drupe._engine import Array as Array
 from drupe._engine import DType as DType
 from drupe._engine import asarray as asarray
+from drupe._engine import asnumpy as asnumpy
 from drupe._engine import broadcast_to as broadcast_to
 from drupe._engine import empty as empty
 from drupe._engine import empty_like as empty_like
@@ -28,7 +27,6 @@ all: Operation
 any: Operation
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = None, *, device: DeviceLike = None,
            usm_type: Literal["device", "shared", "host"] | None = None, queue: Queue | None = None) -> Array: ...
-def asnumpy(x: Array, /) -> numpy.ndarray[Any, Any]: ...
 def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool | None = True) -> Array: ...
 bool: DType
 def concat(arrays: Any, /, *, axis: int | tuple[int, ...] | None = 0) -> Array: ...
