@@ -1,5 +1,6 @@
-/* Work for the Python tests: it lasts as long as a test likes, on a thread of the engine, and fails with a text
- * if one is given. So waits, interrupts, references and reports of failures are tested on every device. */
+/* Work for the Python tests: it lasts as long as a test likes, on a thread of the engine, and fails with a
+ * text if one is given. So waits, interrupts, references and reports of failures are tested on every device.
+ */
 #include <drupe/ext.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "testwork_c", .m_size = -1, .m_methods = functions};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "testwork_c", .m_size = -1,
+                                        .m_methods = functions};
 
 PyMODINIT_FUNC PyInit_testwork_c(void);
 

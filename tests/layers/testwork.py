@@ -15,8 +15,10 @@ _SOURCE = pathlib.Path(__file__).with_suffix(".c")
 
 
 def _compiled():
-    """The extension module in build/, for this text and this Python."""
-    made = hashlib.sha256(_SOURCE.read_bytes() + ext.get_include().encode() + sys.version.encode()).hexdigest()[:16]
+    """The extension module in build/, for this text, the header and this Python."""
+    header = pathlib.Path(ext.get_include(), "drupe", "ext.h")
+    parts = _SOURCE.read_bytes() + header.read_bytes() + sys.version.encode()
+    made = hashlib.sha256(parts).hexdigest()[:16]
     target = _SOURCE.parents[2] / "build" / "testwork" / (made + importlib.machinery.EXTENSION_SUFFIXES[0])
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
