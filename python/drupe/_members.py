@@ -112,6 +112,26 @@ class Array(_Shown):
                 "strides": self.strides, "offset": self._offset, "version": 1, "syclobj": self.queue}
 
 
+class DType:
+    @property
+    def dtype(self):
+        """The same type in NumPy, which is imported."""
+        import numpy
+
+        return numpy.dtype(self.name)
+
+    def __reduce__(self):
+        return type(self), (self.name,)
+
+
+class View:
+    def data(self):
+        """What json() says, as a dict."""
+        import json
+
+        return json.loads(self.json())
+
+
 class Device(_Shown):
     __name__ = "Device"
     platform = _platform("The drupe.Platform that offers it.")

@@ -92,19 +92,6 @@ static PyObject *dtype_repr(PyObject *self)
     return PyUnicode_FromFormat("drupe.array.%s", drupe_dtype_name(dtype_of(self)));
 }
 
-static PyObject *dtype_numpy(PyObject *self, void *closure)
-{
-    (void)closure;
-    return drupe_py_call("numpy", "dtype", "(s)", drupe_dtype_name(dtype_of(self)));
-}
-
-static PyObject *dtype_reduce(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    PyObject *type = (PyObject *)Py_TYPE(self);
-    return Py_BuildValue("(O(s))", type, drupe_dtype_name(dtype_of(self)));
-}
-
 static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("DType", 1, 1, DRUPE_PY_NAME_dtype);
@@ -125,11 +112,6 @@ static void dtype_dealloc(PyObject *self)
     drupe_py_free(self, DRUPE_PY_TYPE_DType);
 }
 
-static PyMethodDef dtype_methods[] = {
-    {"__reduce__", dtype_reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
 static PyMemberDef dtype_members[] = {
     {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name, such as \"float32\"."},
     {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY, "Bytes of an element."},
@@ -137,11 +119,6 @@ static PyMemberDef dtype_members[] = {
     {"str", T_STRING_INPLACE, offsetof(drupe_py_dtype, typestr), READONLY,
      "NumPy's type string, such as \"<f4\"."},
     {NULL, 0, 0, 0, NULL},
-};
-
-static PyGetSetDef dtype_getset[] = {
-    {"dtype", dtype_numpy, NULL, "The same type in NumPy, which is imported.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot dtype_slots[] = {
@@ -153,9 +130,7 @@ static PyType_Slot dtype_slots[] = {
     {Py_tp_hash, DRUPE_PY_FUNCTION(dtype_hash)},
     {Py_tp_str, DRUPE_PY_FUNCTION(dtype_str)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(dtype_repr)},
-    {Py_tp_methods, dtype_methods},
     {Py_tp_members, dtype_members},
-    {Py_tp_getset, dtype_getset},
     {0, NULL},
 };
 

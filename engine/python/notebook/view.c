@@ -86,11 +86,6 @@ static PyObject *view_json(PyObject *self, PyObject *ignored)
     return str_of(self, status, text, size);
 }
 
-static PyObject *view_data(PyObject *self, PyObject *ignored)
-{
-    return drupe_py_call("json", "loads", "(N)", view_json(self, ignored));
-}
-
 static PyMethodDef view_methods[] = {
     {"text", DRUPE_PY_KEYWORDS(view_text),
      PyDoc_STR("text($self, kind, columns=80, cell=0, device=None)\n--\n\nA frame (\"events\", \"table\", "
@@ -99,7 +94,6 @@ static PyMethodDef view_methods[] = {
     {"html", DRUPE_PY_KEYWORDS(view_html),
      PyDoc_STR("html($self, kind, columns=80, cell=0, device=None)\n--\n\nThe same as HTML.")},
     {"json", view_json, METH_NOARGS, PyDoc_STR("json($self)\n--\n\nAs application/vnd.drupe.trace+json.")},
-    {"data", view_data, METH_NOARGS, PyDoc_STR("data($self)\n--\n\nWhat json() says, as a dict.")},
     {NULL, NULL, 0, NULL},
 };
 
