@@ -241,7 +241,7 @@ def class_stub(cls, properties):
             lines.append(line)
         elif name.startswith("_") and name not in SHOWN:
             continue
-        elif isinstance(member, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+        elif isinstance(member, (property, types.GetSetDescriptorType, types.MemberDescriptorType)):
             written = (properties or {}).get(name) or result(owner, name)
             if owner == "Device" and name.startswith("has_aspect_") and written == "Any":
                 written = "bool | None"

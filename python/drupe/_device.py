@@ -1,28 +1,14 @@
-"""Methods of drupe.Device that need no C: each takes the device first. Loaded with the first call of one."""
+"""What methods of drupe.Device do; loaded with the first call of one."""
 import types
 
 from drupe import enums
 from drupe._engine import UnsupportedError, devices
 
 _LANGUAGES = {"c": 16, "host": 1, "opencl": 2, "ocl": 2, "spirv": 4, "spv": 4, "sycl": 0}  # bits of `languages`
-_NO_INFO = ("__name__", "platform", "sycl_platform", "composite_device", "parent_device", "context", "queue")
+_NO_INFO = ("parent_device", "context", "queue")
 _PEER_VALUES = ("access_supported", "atomics_supported")
 _PRINTED = (("Name", "name"), ("Driver version", "driver_version"), ("Vendor", "vendor"),
             ("Filter string", "filter_string"))
-
-
-def platform(device):
-    from drupe.platforms import Platform
-
-    return Platform(device)
-
-
-def get_devices(context):
-    return context.devices
-
-
-def context_platform(context):
-    return platform(context.devices[0])
 
 
 def info(device):
@@ -35,25 +21,15 @@ def print_device_info(device):
         print(f"    {title + ':':<16}{getattr(device, name)}")
 
 
-def component_devices(_device):
-    return ()
-
-
-def get_unpartitioned_parent_device(device):
-    while device.parent_device is not None:
-        device = device.parent_device
-    return device
-
-
 def _path(device):
     """What stands behind the number in the filter of a sub-device."""
-    whole = get_unpartitioned_parent_device(device)
+    whole = device.get_unpartitioned_parent_device()
     return device.filter_string[len(whole.filter_string):]
 
 
 def get_device_id(device):
     listed = devices()
-    for one in (device, get_unpartitioned_parent_device(device)):
+    for one in (device, device.get_unpartitioned_parent_device()):
         if one in listed:
             return listed.index(one)
     raise ValueError(f"{device!r} is no part of a device that drupe.devices() lists")
@@ -64,7 +40,7 @@ def get_filter_string(device, include_backend=True, include_device_type=True):
     if device in listed:
         whole, path = device, ""
     else:
-        whole, path = get_unpartitioned_parent_device(device), _path(device)
+        whole, path = device.get_unpartitioned_parent_device(), _path(device)
     if whole not in listed:
         return device.filter_string
     parts = []
@@ -90,18 +66,10 @@ def can_access_peer(device, peer, value="access_supported"):
     return device.backend == peer.backend == enums.backend_type.host
 
 
-def _need_peer(device, peer):
+def need_peer(device, peer):
     if not can_access_peer(device, peer):
         raise UnsupportedError(f"kernels of {device.filter_string} cannot use device memory of "
                                f"{peer.filter_string}; copy it with queue.copy()")
-
-
-def enable_peer_access(device, peer):
-    _need_peer(device, peer)
-
-
-def disable_peer_access(device, peer):
-    _need_peer(device, peer)
 
 
 def can_compile(device, language):

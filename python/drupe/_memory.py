@@ -1,28 +1,5 @@
-"""Methods of the types of drupe.memory that need no C, and what __sycl_usm_array_interface__ covers."""
+"""What __sycl_usm_array_interface__ covers."""
 import operator
-
-from drupe._engine import Context, Queue
-
-_NUMBERS = {"device": 1, "shared": 2, "host": 3}
-
-
-def get_usm_type(memory, context=None):
-    if isinstance(context, Queue):
-        context = context.context
-    if context is not None and not isinstance(context, Context):
-        raise TypeError(f"a drupe.Context or drupe.Queue is expected, not {type(context).__name__}")
-    return memory.usm_type if context in (None, memory.context) else "unknown"
-
-
-def get_usm_type_enum(memory, context=None):
-    return _NUMBERS.get(get_usm_type(memory, context), 0)
-
-
-def reduced(memory):
-    """For pickle: the bytes travel with it, and it comes back on the same device where there is one."""
-    from drupe.memory import _restore
-
-    return _restore, (memory.usm_type, memory.tobytes(), memory.device.filter_string)
 
 
 def _need(good, what):

@@ -1,10 +1,8 @@
-"""Methods of drupe.Program and drupe.Kernel that need no C, and compilers' messages as text for people.
+"""Compilers' messages as text for people, and the texts of kernels.
 
 Compilers agree on ":line:column: " and on little else: some put a path before it (of a temporary file that is gone by
 now), some the severity, some a number. The path is dropped, everything else is kept."""
 import re
-
-from drupe import _engine
 
 _POSITION = re.compile(r":([0-9]{1,9}):([0-9]{1,9}): *")  # behind a path, which ends at the space before it
 
@@ -37,19 +35,6 @@ def explain(log, source):
             before = shown.encode()[:max(column - 1, 0)].decode(errors="ignore")  # columns count bytes
             told += ["    " + shown, "    " + re.sub("[^\t]", " ", before) + "^"]
     return "".join(line + "\n" for line in told)
-
-
-def directory(program):
-    """The kernels and the attributes."""
-    return [*program.kernel_names, *object.__dir__(program)]
-
-
-def has_kernel(program, name):
-    try:
-        program.get_kernel(name)
-    except _engine.DeviceNotFoundError:
-        return False
-    return True
 
 
 def kernel_text(kernel):

@@ -1,19 +1,16 @@
-"""Methods and properties of drupe.Queue and drupe.Event that need no C."""
-import operator
-
+"""What drupe.Queue() is given, and the texts of queues and events."""
 from drupe import _engine
+from drupe._members import HIGH, LOW, OUT_OF_ORDER, PROFILING
 
-_PROFILING, _OUT_OF_ORDER, _LOW, _HIGH = 1, 2, 4, 8  # drupe_queue_flags of drupe/queue.h
 _PROPERTIES = {  # what each sets and clears
-    "default": (0, 0), "in_order": (0, _OUT_OF_ORDER), "out_of_order": (_OUT_OF_ORDER, 0),
-    "enable_profiling": (_PROFILING, 0), "priority_low": (_LOW, _HIGH), "priority_high": (_HIGH, _LOW)}
-_PRIORITIES = {None: 0, "normal": 0, "low": _LOW, "high": _HIGH}
-_EXECUTION = {"queued": "submitted", "failed": "complete"}
+    "default": (0, 0), "in_order": (0, OUT_OF_ORDER), "out_of_order": (OUT_OF_ORDER, 0),
+    "enable_profiling": (PROFILING, 0), "priority_low": (LOW, HIGH), "priority_high": (HIGH, LOW)}
+_PRIORITIES = {None: 0, "normal": 0, "low": LOW, "high": HIGH}
 
 
 def flags(profiling, property, in_order, priority):
     """What Queue() was given, as the engine's flags."""
-    bits = (_PROFILING if profiling else 0) | (0 if in_order is None or in_order else _OUT_OF_ORDER)
+    bits = (PROFILING if profiling else 0) | (0 if in_order is None or in_order else OUT_OF_ORDER)
     for word in () if property is None else (property,) if isinstance(property, str) else tuple(property):
         if not isinstance(word, str) or word not in _PROPERTIES:
             raise ValueError('property may be "in_order", "out_of_order", "enable_profiling", "priority_low", '
@@ -24,38 +21,11 @@ def flags(profiling, property, in_order, priority):
     return bits | _PRIORITIES[priority]
 
 
-def memcpy(queue, dest, src, count=None):
-    queue.memcpy_async(dest, src, count).wait()
-
-
-def memset(queue, mem, val, count=0):
-    memset_async(queue, mem, val, count).wait()
-
-
-def memset_async(queue, mem, val, count=0, dEvents=None):
-    return queue.fill(mem, operator.index(val), count or None, dEvents)
-
-
-def get_sycl_device(queue):
-    return queue.device
-
-
-def get_sycl_context(queue):
-    return queue.context
-
-
-def print_device_info(queue):
-    queue.device.print_device_info()
-
-
-def event_backend(event):
-    return None if event.queue is None else event.queue.backend
-
-
-def execution_status(event):
-    from drupe import enums
-
-    return enums.event_status_type[_EXECUTION.get(event.status, event.status)]
+def text(queue):
+    bits = queue._flags
+    traits = ((OUT_OF_ORDER, "out of order"), (PROFILING, "profiling"), (LOW, "low priority"), (HIGH, "high priority"))
+    words = "".join(", " + words for bit, words in traits if bits & bit)
+    return f"<drupe.Queue {queue.number} on {queue.device.filter_string}{words} at {queue.addressof_ref():#x}>"
 
 
 def event_text(event):

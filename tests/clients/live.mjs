@@ -266,8 +266,8 @@ scenario("what the README shows", async house => {
 });
 
 scenario("a late failure is one line that leads to its cell", async house => {
-  await house.notebook(['import drupe\nfrom drupe import _engine\nhold = _engine._event_open("hold")\n' +
-    'event = _engine._task(drupe.Queue("host"), 0, "the bearing broke", [hold])',
+  await house.notebook(['import drupe, testwork\nfrom drupe import _engine\nhold = _engine._event_open("hold")\n' +
+    'event = testwork.task(drupe.Queue("host"), 0, "the bearing broke", [hold])',
   'hold._finish()\nwhile not event.done: pass\n1+1', 'print("never")'], {});
   await house.runAll();
   await house.shows(0, 'the bearing broke');

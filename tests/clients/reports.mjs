@@ -4,8 +4,8 @@ import { Browser } from './browser.mjs';
 import { check, equal, main, scenario, until } from './harness.mjs';
 
 const late = path => [
-  "import drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\ngate = _engine._event_open('gate')",
-  "# the work is submitted here ...\nsteps = 3\nevent = _engine._task(queue, 0.0, 'the bearing broke', [gate])\nprint('submitted')",
+  "import drupe, testwork\nfrom drupe import _engine\nqueue = drupe.Queue('host')\ngate = _engine._event_open('gate')",
+  "# the work is submitted here ...\nsteps = 3\nevent = testwork.task(queue, 0.0, 'the bearing broke', [gate])\nprint('submitted')",
   `# ... and fails when this cell has ended, too\nimport os, threading, time\ndef wait():\n    while not os.path.exists('${path}'): ` +
     `time.sleep(0.01)\n    gate._finish()\nthreading.Thread(target=wait).start()`,
   "queue.wait()",

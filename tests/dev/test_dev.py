@@ -160,8 +160,8 @@ def test_an_asynchronous_failure_does_not_pass(tmp_path):
     """Work that fails on the device after its cell's last line must not let the run exit 0."""
     notebook(tmp_path / "late.ipynb",
              "import drupe, time\n"
-             "from drupe import _engine\n"
-             "event = _engine._task(drupe.Queue('host'), 0.01, 'the bearing broke')\n"
+             "import testwork\n"
+             "event = testwork.task(drupe.Queue('host'), 0.01, 'the bearing broke')\n"
              "time.sleep(0.2)  # it has failed by now, and nobody waits for it", "print('after')")
     done = run_notebook(tmp_path / "late.ipynb", tmp_path / "out")
     assert done.returncode == 1, done.stdout

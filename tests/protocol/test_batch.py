@@ -137,21 +137,21 @@ def test_nothing_is_lost_at_idle():
 
 def test_a_late_failure_of_a_device_ends_the_notebook():
     """The work fails after its cell's last line, and nobody waits for it."""
-    failing = ("import drupe, time\nfrom drupe import _engine\n"
-               "event = _engine._task(drupe.Queue('host'), 0.01, 'the bearing broke')\ntime.sleep(0.3)")
+    failing = ("import drupe, time, testwork\nfrom drupe import _engine\n"
+               "event = testwork.task(drupe.Queue('host'), 0.01, 'the bearing broke')\ntime.sleep(0.3)")
     with pytest.raises(CellExecutionError, match="the bearing broke"):
         execute(failing, "print('after')")
 
 
-LATE = ("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
-        "event = _engine._task(drupe.Queue('host'), 0.0, 'the bearing broke', [gate])",
+LATE = ("import drupe, testwork\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
+        "event = testwork.task(drupe.Queue('host'), 0.0, 'the bearing broke', [gate])",
         "gate._finish()\nwhile not event.done: pass", "print('never')")
 
 
 def test_a_failure_after_its_cell_ends_the_notebook():
     with pytest.raises(CellExecutionError, match="the bearing broke") as caught:
         execute(*LATE)
-    assert "----> 4 event = _engine._task" in re.sub(r"\x1b\[[0-9;]*m", "", str(caught.value.traceback))
+    assert "----> 4 event = testwork.task" in re.sub(r"\x1b\[[0-9;]*m", "", str(caught.value.traceback))
 
 
 def test_the_state_of_widgets_is_stored():

@@ -67,19 +67,19 @@ def console(data_folder):
 def test_what_devices_report(console):
     """An error that comes late, with its line; an event that is not over; a bar, which ends up complete."""
     console.run("%colors NoColor")
-    console.run("import drupe; from drupe import _engine; queue = drupe.Queue('host'); "
+    console.run("import drupe, testwork; from drupe import _engine; queue = drupe.Queue('host'); "
                 "gate = _engine._event_open('gate')")
-    console.run("event = _engine._task(queue, 0.0, 'the bearing broke', [gate])")
+    console.run("event = testwork.task(queue, 0.0, 'the bearing broke', [gate])")
     assert "Event task: queued" in console.run("event")
     shown = console.run("import threading; threading.Timer(0.5, gate._finish).start()")
     end = time.monotonic() + TIMEOUT
     while "Host function 'task', host:cpu:0, queue" not in shown:  # the console looks when a cell has run
         assert time.monotonic() < end, shown
         shown += console.run("pass")
-    assert "In[3], line 1\n----> 1 event = _engine._task(queue, 0.0" in shown
+    assert "In[3], line 1\n----> 1 event = testwork.task(queue, 0.0" in shown
     assert "failed (cell [3], line 1): the bearing broke\n" in shown
     console.run("pass")  # raises it, if no cell has done that yet: till then, what is new on the queue fails with it
-    console.type("drupe.progress([queue.barrier(), _engine._task(queue, 1.2)], 'sweep').wait();")
+    console.type("drupe.progress([queue.barrier(), testwork.task(queue, 1.2)], 'sweep').wait();")
     assert "sweep   50 % [" in console.expect(r"2/2 .* done")
 
 

@@ -363,8 +363,8 @@ def test_killed(fresh):
 
 def test_killed_while_a_device_works(fresh):
     """The next kernel tells what the devices had to do."""
-    fresh.run("from drupe import _engine; import drupe, time; queue = drupe.Queue('host')")
-    gate = "gate = _engine._event_open('gate'); task = _engine._task(queue, 0.0, None, [gate])"
+    fresh.run("import testwork; from drupe import _engine; import drupe, time; queue = drupe.Queue('host')")
+    gate = "gate = _engine._event_open('gate'); task = testwork.task(queue, 0.0, None, [gate])"
     fresh.client.execute(gate + "\ntime.sleep(60)")
     record = pathlib.Path(fresh.manager.connection_file + ".drupe-state")
     support.wait_until(lambda: b"not known to be over" in record.read_bytes(), what="a note of the task")

@@ -58,16 +58,16 @@ UNTIL_DONE = "while not event.done: time.sleep(0.01)"
 
 
 def test_a_late_failure_fails_its_cell(kernel):
-    run = kernel.run("import drupe, time\nfrom drupe import _engine\n"
-                     "event = _engine._task(drupe.Queue('host'), 0.01, 'the bearing broke')\n" + UNTIL_DONE)
+    run = kernel.run("import drupe, time, testwork\nfrom drupe import _engine\n"
+                     "event = testwork.task(drupe.Queue('host'), 0.01, 'the bearing broke')\n" + UNTIL_DONE)
     assert run.status == "error" and "the bearing broke" in run.reply["evalue"]
     assert "the bearing broke" in run.of("error")[0]["evalue"]
     assert kernel.run("1+1").result == "2"
 
 
 def test_a_failure_after_its_cell_is_shown_there_and_raised_in_the_next(kernel):
-    first = kernel.run("import drupe, time\nfrom drupe import _engine\nhold = _engine._event_open('hold')\n"
-                       "event = _engine._task(drupe.Queue('host'), 0, 'too late', [hold])")
+    first = kernel.run("import drupe, time, testwork\nfrom drupe import _engine\nhold = _engine._event_open('hold')\n"
+                       "event = testwork.task(drupe.Queue('host'), 0, 'too late', [hold])")
     assert first.status == "ok"
     second = kernel.run("hold._finish()\n" + UNTIL_DONE)
     assert second.status == "error" and "too late" in second.reply["evalue"]
@@ -82,7 +82,7 @@ def errors_of(kernel, msg_id):
 
 def held(kernel, gate, more=""):
     """A cell after which `idle_queue` is a queue, and `hold` an event that ends once the gate is open."""
-    run = kernel.run("import drupe, threading\nfrom drupe import _engine\nidle_queue = drupe.Queue('host')\n"
+    run = kernel.run("import drupe, threading, testwork\nfrom drupe import _engine\nidle_queue = drupe.Queue('host')\n"
                      "hold = _engine._event_open('hold')\ndef release():\n    %s\n    hold._finish()\n"
                      "threading.Thread(target=release).start()\n" % gate.wait.replace("\n", "\n    ") + more)
     assert run.status == "ok", run.reply
@@ -91,7 +91,7 @@ def held(kernel, gate, more=""):
 
 def test_a_failure_while_no_cell_runs_is_shown_at_once_and_raised_once(kernel, gate):
     held(kernel, gate)
-    first = kernel.run("event = _engine._task(idle_queue, 0, 'nobody looked', [hold])")
+    first = kernel.run("event = testwork.task(idle_queue, 0, 'nobody looked', [hold])")
     assert first.status == "ok"
     gate.open()
     shown = kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
@@ -121,7 +121,7 @@ def with_id(kernel, code, cell_id, **options):
 def test_a_failure_of_another_cell_is_one_line_that_leads_there(kernel, gate):
     """In notebooks: the result, the line, and no traceback; the reply is an error, and what is queued does not run."""
     held(kernel, gate)
-    first = kernel.finish(with_id(kernel, "event = _engine._task(idle_queue, 0, 'a <b> broke', [hold])", 'one"two'))
+    first = kernel.finish(with_id(kernel, "event = testwork.task(idle_queue, 0, 'a <b> broke', [hold])", 'one"two'))
     gate.open()
     kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
     number = first.reply["execution_count"]
@@ -141,12 +141,12 @@ def test_a_failure_of_another_cell_is_one_line_that_leads_there(kernel, gate):
 def test_a_failure_that_no_cell_shows_comes_before_those_of_others(kernel, gate, tmp_path):
     """Work that a thread without a cell submits while none runs."""
     held(kernel, gate)
-    assert kernel.run("event = _engine._task(idle_queue, 0, 'an old one', [hold])").status == "ok"
+    assert kernel.run("event = testwork.task(idle_queue, 0, 'an old one', [hold])").status == "ok"
     start, made = tmp_path / "start", tmp_path / "made"
     assert kernel.run("import _thread, contextvars, pathlib, time\nheld = _engine._event_open('held')\n"
                       "own = drupe.Queue('host')\ndef submit():\n    global other\n"
                       "    while not pathlib.Path(%r).exists(): time.sleep(0.01)\n"
-                      "    other = _engine._task(own, 0, 'of no cell', [held])\n    pathlib.Path(%r).touch()\n"
+                      "    other = testwork.task(own, 0, 'of no cell', [held])\n    pathlib.Path(%r).touch()\n"
                       "_thread.start_new_thread(contextvars.Context().run, (submit,))" % (str(start), str(made))
                       ).status == "ok"
     start.touch()
@@ -160,9 +160,9 @@ def test_a_failure_that_no_cell_shows_comes_before_those_of_others(kernel, gate,
 
 def test_a_cells_own_failure_comes_before_those_of_others(kernel, gate):
     held(kernel, gate)
-    first = kernel.run("event = _engine._task(idle_queue, 0, 'an old one', [hold])")
+    first = kernel.run("event = testwork.task(idle_queue, 0, 'an old one', [hold])")
     run = kernel.run("own = drupe.Queue('host')\nheld = _engine._event_open('held')\nimport time\n"
-                     "new = _engine._task(own, 0, 'a new one', [held])\n"
+                     "new = testwork.task(own, 0, 'a new one', [held])\n"
                      "open(%r, 'w').close()\nwhile not event.done: time.sleep(0.01)\n"
                      "held._finish()\nwhile not new.done: time.sleep(0.01)" % gate.path)
     assert run.status == "error" and "a new one" in run.reply["evalue"]
@@ -175,10 +175,10 @@ def test_a_cells_own_failure_names_all_those_of_others(kernel, gate):
     """Those that came before it, too."""
     held(kernel, gate)
     assert kernel.run("queues = [drupe.Queue('host') for name in 'abc']\n"
-                      "old = [_engine._task(queue, 0, 'old ' + name, [hold]) for queue, name in zip(queues, 'abc')]"
+                      "old = [testwork.task(queue, 0, 'old ' + name, [hold]) for queue, name in zip(queues, 'abc')]"
                       ).status == "ok"
     run = kernel.run("own = drupe.Queue('host')\nheld = _engine._event_open('held')\nimport time\n"
-                     "new = _engine._task(own, 0, 'a new one', [held])\nopen(%r, 'w').close()\n"
+                     "new = testwork.task(own, 0, 'a new one', [held])\nopen(%r, 'w').close()\n"
                      "while not all(event.done for event in old): time.sleep(0.01)\n"
                      "held._finish()\nwhile not new.done: time.sleep(0.01)" % gate.path)
     assert run.status == "error" and "a new one" in run.reply["evalue"]
@@ -199,7 +199,7 @@ def late_error(kernel, gate, code):
 
 
 LATE = ("text = 'eins \U0001f980 \\x1b \u00df'\n\n# before\n"
-        "event = _engine._task(idle_queue, 0, 'nobody looked', [hold])\n"
+        "event = testwork.task(idle_queue, 0, 'nobody looked', [hold])\n"
         "def after():\n    return %s\n\nprint('not shown')")
 
 
@@ -210,7 +210,7 @@ def test_a_late_error_marks_the_line_that_submitted_the_work(kernel, gate):
     assert lines[0] == "-" * 75 and lines[1].startswith("InternalError ") and len(lines[1]) == 75
     assert lines[2:9] == [
         f"Cell In[{number}], line 4", "      1 text = 'eins \U0001f980 \\x1b \u00df'", "      2 ", "      3 # before",
-        "----> 4 event = _engine._task(idle_queue, 0, 'nobody looked', [hold])", "      5 def after():",
+        "----> 4 event = testwork.task(idle_queue, 0, 'nobody looked', [hold])", "      5 def after():",
         "      6     return '" + "x" * 188 + "..."]
     assert lines[11].startswith("InternalError: 'task' on host:cpu:0 failed (cell [%d], line 4): " % number)
     assert lines[13].startswith("Host function 'task', host:cpu:0, queue ") and len(lines) == 14
@@ -227,19 +227,19 @@ def test_a_late_error_has_the_colours_of_other_errors(kernel, gate):
 def test_a_late_error_of_a_helper_marks_its_line(kernel, gate):
     held(kernel, gate)
     helper = kernel.run("# 1\n# 2\n# 3\ndef work():\n"
-                        "    return _engine._task(idle_queue, 0, 'x', [hold])").reply["execution_count"]
+                        "    return testwork.task(idle_queue, 0, 'x', [hold])").reply["execution_count"]
     lines, number, raised = late_error(kernel, gate, "%colors NoColor\nevent = work()")
     kernel.run("%colors Neutral")
-    assert lines[2] == f"Cell In[{helper}], line 5" and lines[6].startswith("----> 5     return _engine._task(")
+    assert lines[2] == f"Cell In[{helper}], line 5" and lines[6].startswith("----> 5     return testwork.task(")
     assert f"Submitted by cell [{number}], line 5 of cell [{helper}]." in lines
 
 
 def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
-    helper = kernel.run("import drupe, time\nfrom drupe import _engine\ndef work(queue):\n"
-                        "    return _engine._task(queue, 0.01, 'broken')")
+    helper = kernel.run("import drupe, time, testwork\nfrom drupe import _engine\ndef work(queue):\n"
+                        "    return testwork.task(queue, 0.01, 'broken')")
     run = kernel.run("x = 1\nevent = work(drupe.Queue('host'))\n" + UNTIL_DONE)
     assert run.status == "error"
-    assert ("Submitted by cell [%d], line 4 of cell [%d]:\n    return _engine._task(queue, 0.01, 'broken')" % (
+    assert ("Submitted by cell [%d], line 4 of cell [%d]:\n    return testwork.task(queue, 0.01, 'broken')" % (
         run.reply["execution_count"], helper.reply["execution_count"])) in run.reply["evalue"]
     (shown,) = errors_of(kernel, run.id)
     assert not any("drupe/kernel" in line for line in shown["traceback"])
@@ -266,9 +266,9 @@ x = da.arange(3, device=queue)
 
 def test_a_display_shows_what_is_over_soon(kernel):
     """Work of a tenth of a second; a display has a minute here, so that a busy machine makes no difference."""
-    setup = "import drupe\nimport drupe.array as da\nfrom drupe import _engine\nfrom drupe.array import _text\n"
+    setup = "import drupe, testwork, drupe.array as da\nfrom drupe import _engine\nfrom drupe.array import _text\n"
     assert kernel.run(setup + "_text.DISPLAY = 60\nqueue = drupe.Queue('host')").status == "ok"
-    work = "task = _engine._task(queue, 0.1)\nx = da.arange(3, device=queue)\n"
+    work = "task = testwork.task(queue, 0.1)\nx = da.arange(3, device=queue)\n"
     assert "[0, 1, 2]" in kernel.run(work + "x").result
     assert kernel.run(work + "[x, x]").result.count("array([0, 1, 2]") == 2
     assert kernel.run("_text.DISPLAY = 0.05").status == "ok"
@@ -314,8 +314,8 @@ def test_an_event_updates_itself_once(kernel):
 @pytest.mark.parametrize("text, word, says", [("None", "complete", "ran "),
                                               ("'a <b> broke'", "failed", "a <b> broke")])
 def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says, tmp_path):
-    run = kernel.run("import drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
-                     "gate = _engine._task(queue, 0.5)\nevent = _engine._task(queue, 0.0, %s)\nevent" % text)
+    run = kernel.run("import drupe, testwork\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
+                     "gate = testwork.task(queue, 0.5)\nevent = testwork.task(queue, 0.0, %s)\nevent" % text)
     (shown,) = run.of("display_data")
     with support.stuck(kernel, tmp_path) as cell:
         updated = kernel.wait_iopub(lambda m: m["msg_type"] == "update_display_data"
@@ -517,9 +517,9 @@ def test_an_asynchronous_failure_of_a_driver(spec_folder):
 
 
 def test_the_report_of_a_crash_ends_with_the_device_operations(fresh):
-    fresh.run("import drupe, ctypes\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
+    fresh.run("import drupe, ctypes, testwork\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
               "memory = drupe.memory.MemoryUSMDevice(64, queue=queue)")
-    code = ("for i in range(40): queue.fill(memory, i, event=False)\nqueue.wait()\n_engine._task(queue, 60)\n"
+    code = ("for i in range(40): queue.fill(memory, i, event=False)\nqueue.wait()\ntestwork.task(queue, 60)\n"
             "queue.fill(memory, 1)\nctypes.string_at(0)")
     msg_id = fresh.client.execute(code)
     support.wait_until(lambda: fresh.poll() or fresh.manager.provisioner.process.poll(), what="the end of the process")

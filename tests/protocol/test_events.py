@@ -5,7 +5,7 @@ from test_subshell import create, delete, send
 
 SETUP = """
 import asyncio, drupe, threading, time
-from drupe import _engine
+import testwork; from drupe import _engine
 queue = drupe.Queue("host")
 """
 
@@ -29,7 +29,7 @@ async def tick():
         await asyncio.sleep(0.01)
 task = asyncio.ensure_future(tick())
 gate = _engine._event_open("gate")
-event = _engine._task(queue, 0, None, [gate])
+event = testwork.task(queue, 0, None, [gate])
 await event
 task.cancel()
 print(event.status, len(ticks) > 3)
@@ -38,7 +38,7 @@ print(event.status, len(ticks) > 3)
 
 
 def test_await_raises_in_its_cell(kernel):
-    result = kernel.run("await _engine._task(queue, 0.05, 'the belt tore')")
+    result = kernel.run("await testwork.task(queue, 0.05, 'the belt tore')")
     assert result.status == "error" and result.reply["ename"].endswith("InternalError")
     assert "the belt tore" in result.reply["evalue"]
     assert kernel.run("queue.wait(); print('well')").text() == "well\n"
@@ -46,9 +46,9 @@ def test_await_raises_in_its_cell(kernel):
 
 def test_await_in_subshells_at_a_time(kernel):
     shell = create(kernel)
-    other = send(kernel, shell, "await _engine._task(drupe.Queue('host'), 0.5); "
+    other = send(kernel, shell, "await testwork.task(drupe.Queue('host'), 0.5); "
                                 "print('other', threading.current_thread())")
-    mine = kernel.run("await _engine._task(queue, 0.05); print('mine', threading.current_thread())")
+    mine = kernel.run("await testwork.task(queue, 0.05); print('mine', threading.current_thread())")
     assert mine.text().startswith("mine <_MainThread")
     assert "subshell" in kernel.finish(other).text()
     delete(kernel, shell)
@@ -63,7 +63,7 @@ def release():
 threading.Thread(target=release).start()
 """ % gate.wait.replace("\n", "\n    "))
     sent = kernel.send("""
-event = _engine._task(queue, 0, None, [hold])
+event = testwork.task(queue, 0, None, [hold])
 event.add_done_callback(lambda event: print("told", event.status, flush=True))
 """)
     result = kernel.finish(sent)
@@ -77,7 +77,7 @@ event.add_done_callback(lambda event: print("told", event.status, flush=True))
 def test_host_task_while_idle_and_its_failure(kernel):
     result = kernel.run("""
 seen = []
-first = _engine._task(queue, 0.3)
+first = testwork.task(queue, 0.3)
 task = queue.host_task(seen.append, (1,))
 bad = queue.host_task(lambda: 1 / 0)
 """)
@@ -94,7 +94,7 @@ except drupe.DeviceError as error:
 
 
 def test_interrupted_await_leaves_the_work(kernel):
-    sent = kernel.send("gate = _engine._event_open('gate')\nevent = _engine._task(queue, 0, None, [gate])\n"
+    sent = kernel.send("gate = _engine._event_open('gate')\nevent = testwork.task(queue, 0, None, [gate])\n"
                        "print('begun', flush=True)\nawait event")
     kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "begun" in m["content"]["text"])
     kernel.interrupt()

@@ -289,8 +289,9 @@ def test_the_footer_stands_under_cells_that_used_a_device(engine):
     assert re.match(rf"{time} wall \u00b7 CPU {time} busy \([\d.]+ %\) \u00b7 25 kernels", data["text/plain"])
     assert not frames(engine.run("1 + 1").messages)
     # What goes on after the cell says so, and changes once when it is over.
-    engine.run("from drupe import _engine; gate = _engine._event_open('gate'); queue = drupe.Queue('host')")
-    run = engine.run("task = _engine._task(queue, 0.0, None, [gate])")
+    engine.run("import testwork; from drupe import _engine; gate = _engine._event_open('gate')\n"
+               "queue = drupe.Queue('host')")
+    run = engine.run("task = testwork.task(queue, 0.0, None, [gate])")
     (kind, name, data), = frames(run.messages)
     assert kind == "display_data" and name and "1 waiting" in data["text/plain"], data
     engine.run("%config Drupe.footer = False\ngate._finish()")

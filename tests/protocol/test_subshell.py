@@ -200,7 +200,7 @@ def test_a_failure_aborts_only_its_own_queue(kernel, shell):
     "import subprocess; subprocess.run(['sleep', '60'], check=True)",
     "!sleep 60\nraise KeyboardInterrupt",
     "import numpy; a = numpy.ones(1000)\nwhile True: a.sum()",
-    "import drupe\nfrom drupe import _engine\nevent = _engine._task(drupe.Queue('host'), 100)\nevent.wait()",
+    "import drupe, testwork\nfrom drupe import _engine\nevent = testwork.task(drupe.Queue('host'), 100)\nevent.wait()",
 ])
 def test_an_interrupt_reaches_subshells(kernel, shell, code):
     msg_id = send(kernel, shell, code)
@@ -412,8 +412,8 @@ def test_requests_from_many_clients_at_once(own):
 
 def test_a_device_error_belongs_to_the_shell_that_caused_it(kernel, shell):
     """A cell that ends meanwhile in another shell does not get the error of one that still runs."""
-    kernel.run("import drupe, threading, time\nfrom drupe import _engine\nfailed = threading.Event()")
-    slow = kernel.send("event = _engine._task(drupe.Queue('host'), 0.01, 'of the main shell')\n"
+    kernel.run("import drupe, threading, time, testwork\nfrom drupe import _engine\nfailed = threading.Event()")
+    slow = kernel.send("event = testwork.task(drupe.Queue('host'), 0.01, 'of the main shell')\n"
                        "time.sleep(0.3); failed.set(); time.sleep(1.5)")
     other = run(kernel, shell, "failed.wait(20); 'well'")
     assert other.status == "ok"

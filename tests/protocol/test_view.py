@@ -132,8 +132,8 @@ def test_hostile_requests(fresh_engine):
 def test_errors(fresh_engine):
     front = debugging.Front(fresh_engine)
     before = front.get("drupe/errors")["latest"]
-    fresh_engine.run("from drupe import _engine\n"
-                     "event = _engine._task(drupe.Queue('host'), 0, 'the \"bearing\" broke')")
+    fresh_engine.run("import testwork\n"
+                     "event = testwork.task(drupe.Queue('host'), 0, 'the \"bearing\" broke')")
     fresh_engine.run("try: event.wait()\nexcept drupe.DeviceError: pass")
     body = front.get("drupe/errors", {"after": before})
     error, = body["errors"]

@@ -135,7 +135,7 @@ def test_dropping_wherever_python_may_run(poisoned):
 
 WALK = """if True:
     import gc, random, sys, drupe, drupe.array as da
-    from drupe import _engine
+    import testwork; from drupe import _engine
     from drupe.memory import MemoryUSMDevice, MemoryUSMShared
     chance, held, deep, points = random.Random(1), {}, 0, 0
     class Kept(bytearray):
@@ -176,7 +176,7 @@ WALK = """if True:
             elif what == 5: get("array").tolist()
             elif what == 6: get("queue").wait()
             elif what == 7: held["event"] = get("queue").barrier(wait_for=[get("queue").barrier()])
-            elif what == 8: _engine._task(get("queue"), 0, "broken").wait()
+            elif what == 8: testwork.task(get("queue"), 0, "broken").wait()
             elif what == 9: get("queue").fill(get("memory"), 3).wait()
         except (drupe.DeviceError, KeyError, ValueError):
             pass
@@ -194,7 +194,7 @@ import concurrent.futures, faulthandler, gc, os, random, signal, sys, threading
 faulthandler.enable()
 faulthandler.dump_traceback_later(100, exit=True)
 import drupe, drupe.array as da
-from drupe import _engine
+import testwork; from drupe import _engine
 from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 SEED, STEPS, THREADS, WHERE = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
@@ -269,7 +269,7 @@ def step(chance):
     elif what == 10:
         gc.collect(chance.randrange(3))
     elif what == 11:
-        drawer[key] = _engine._task(queue, chance.choice([0, 0, 0.001]), chance.choice([None, None, "broken"]))
+        drawer[key] = testwork.task(queue, chance.choice([0, 0, 0.001]), chance.choice([None, None, "broken"]))
     elif what == 12:
         queue.wait()
     elif what == 13:

@@ -3,6 +3,7 @@ import threading
 
 import numpy as np
 import pytest
+import testwork
 
 import drupe
 import drupe.array as da
@@ -145,7 +146,7 @@ def test_products_of_seconds_are_few_ahead():
     queue = drupe.Queue("host")
     x = da.ones((2048, 2048), device=queue)
     queue.wait()
-    tasks = [_engine._task(queue, 1.5) for _ in range(3)]  # in the place of such products
+    tasks = [testwork.task(queue, 1.5) for _ in range(3)]  # in the place of such products
     y = x @ x
     assert tasks[1].done and queue.pending <= 2
     assert float(y[0, 0]) == 2048
@@ -170,7 +171,7 @@ def test_run_ahead_is_bounded_by_bytes(queue, pool):
         most, before = 0, pool.in_flight
         for _ in range(60):
             memory = dm.MemoryUSMDevice(8 * MIB, queue=queue)
-            _engine._task(queue, 0.002)
+            testwork.task(queue, 0.002)
             queue.memset_async(memory, 1)
             other.memset_async(memory, 2)
             del memory  # of two queues: nobody may take it in order

@@ -6,6 +6,7 @@ import threading
 
 import numpy
 import pytest
+import testwork
 
 import drupe
 import drupe.array as da
@@ -223,7 +224,7 @@ def test_free_in_flight(device):
     used = drupe.memory.pool(device).used
     result = MemoryUSMDevice(8 * 4096, queue=queue)
     for round_ in range(30):
-        _engine._task(queue, 0.002)
+        testwork.task(queue, 0.002)
         queue.copy(result, numpy.full(4096, round_, dtype="int64"))
         x = da.full(4096, round_, dtype="int64", queue=queue) + 1
         queue.copy(result, x)
@@ -240,7 +241,7 @@ def test_a_queue_is_dropped_with_work_in_flight(device):
     memory = MemoryUSMDevice(4096, queue=device.queue)
     for value in range(20):
         queue = drupe.Queue(device, device.context)
-        _engine._task(queue, 0.001)
+        testwork.task(queue, 0.001)
         event = queue.fill(memory, value)
         del queue
         event.wait()

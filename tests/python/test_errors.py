@@ -3,6 +3,7 @@ import pickle
 
 import faulty
 import pytest
+import testwork
 
 drupe = pytest.importorskip("drupe")
 from drupe import _engine  # noqa: E402
@@ -31,12 +32,12 @@ def test_every_error_can_be_asked_for_everything():
 
 
 def test_a_failure_names_the_line_that_submitted_it(queue):
-    event = _engine._task(queue, 0, "the bearing broke"); line = here()  # noqa: E702
+    event = testwork.task(queue, 0, "the bearing broke"); line = here()  # noqa: E702
     with pytest.raises(drupe.InternalError) as caught:
         event.wait()
     error = caught.value
     assert (error.line, error.file) == (line, __file__) and error.cell is None
-    assert error.source.startswith("event = _engine._task(") and error.source in str(error)
+    assert error.source.startswith("event = testwork.task(") and error.source in str(error)
     place = "line %d of test_errors.py" % line
     assert str(error).startswith(f"'task' on host:cpu:0 failed ({place}): the bearing broke\nSubmitted by {place}:\n")
     assert error.label == "task" and error.operation == "host function" and error.device == "host:cpu:0"
@@ -48,7 +49,7 @@ def submitted_in_a_helper(queue):
 
 
 def test_a_dependent_carries_the_first_cause(queue):
-    _engine._task(queue, 0.05, "the first")
+    testwork.task(queue, 0.05, "the first")
     event = submitted_in_a_helper(queue)
     with pytest.raises(drupe.DependencyError) as caught:
         event.wait()
@@ -64,7 +65,7 @@ def test_a_dependent_carries_the_first_cause(queue):
 def test_the_packages_own_code_is_not_the_place(queue):
     import drupe.array as da
     x = da.ones(8, device="host")
-    _engine._task(x.queue, 0.05, "first")
+    testwork.task(x.queue, 0.05, "first")
     y = da.asarray(x, copy=True) + 1; line = here()  # noqa: E702
     with pytest.raises(drupe.InternalError):
         y.queue.wait()
@@ -74,7 +75,7 @@ def test_the_packages_own_code_is_not_the_place(queue):
 def test_arguments_of_a_copy(queue):
     memory = drupe.memory.MemoryUSMDevice(800, queue=queue)
     other = drupe.memory.MemoryUSMDevice(800, queue=queue)
-    _engine._task(queue, 0.05, "first")
+    testwork.task(queue, 0.05, "first")
     event = queue.copy(memory, other)
     with pytest.raises(drupe.DependencyError) as caught:
         event.wait()
@@ -90,7 +91,7 @@ def test_arguments_of_a_kernel():
         pytest.skip("no OpenCL device for CPUs on this machine")
     import drupe.array as da
     x = da.ones(64, dtype="float32", device="opencl:cpu")
-    _engine._task(x.queue, 0.05, "first")
+    testwork.task(x.queue, 0.05, "first")
     event = program.scale(x, 3, 0.5, drupe.LocalMemory(32), global_size=64, local_size=16)
     with pytest.raises(drupe.DependencyError) as caught:
         event.wait()
@@ -105,7 +106,7 @@ def test_arguments_of_a_kernel():
 
 
 def test_errors_travel_between_processes(queue):
-    event = _engine._task(queue, 0, "far away")
+    event = testwork.task(queue, 0, "far away")
     with pytest.raises(drupe.InternalError) as caught:
         event.wait()
     copy = pickle.loads(pickle.dumps(caught.value))
@@ -119,7 +120,7 @@ def test_the_trace_tells_what_was_done(queue):
     before = drupe.trace()[-1]["id"] if drupe.trace() else 0
     memory = drupe.memory.MemoryUSMDevice(64, queue=queue)
     queue.fill(memory, 0); line = here()  # noqa: E702
-    _engine._task(queue, 0, "broken")
+    testwork.task(queue, 0, "broken")
     with pytest.raises(drupe.InternalError):
         queue.wait()
     records = [record for record in drupe.trace(after=before) if record["queue"] == queue.number]
@@ -174,7 +175,7 @@ assert counts() == before
 def test_cancel_gives_up_what_has_not_started(queue):
     memory = drupe.memory.MemoryUSMDevice(64, queue=queue)
     for seconds in (0.3, 3, 30):  # until it goes on for longer than this machine needs to cancel
-        gate = _engine._task(queue, seconds)
+        gate = testwork.task(queue, seconds)
         events = [queue.fill(memory, 7) for _ in range(3)]
         if queue.cancel() >= 2:
             break
@@ -194,9 +195,9 @@ def test_an_interrupted_wait_says_what_goes_on(fresh):
     result = fresh("""
 import _thread, threading, time
 import drupe
-from drupe import _engine
+import testwork
 queue = drupe.Queue("host")
-_engine._task(queue, 4.0)  # it still goes on when the interrupt comes, on a busy machine too
+testwork.task(queue, 4.0)  # it still goes on when the interrupt comes, on a busy machine too
 last = [queue.barrier() for i in range(3)][-1]
 try:
     threading.Timer(0.3, _thread.interrupt_main).start()
@@ -222,7 +223,7 @@ def test_a_handler_takes_the_error_instead(queue):
     seen = []
     assert queue.on_error is None
     queue.on_error = seen.append
-    _engine._task(queue, 0, "handled")
+    testwork.task(queue, 0, "handled")
     queue.wait()
     assert len(seen) == 1
     first, _, _ = str(seen[0]).partition("\n")
@@ -231,7 +232,7 @@ def test_a_handler_takes_the_error_instead(queue):
     queue.wait()
     assert len(seen) == 1
     queue.on_error = None
-    _engine._task(queue, 0, "raised")
+    testwork.task(queue, 0, "raised")
     with pytest.raises(drupe.InternalError):
         queue.wait()
     with pytest.raises(TypeError):
@@ -242,14 +243,14 @@ def test_an_error_in_a_handler_is_raised(queue):
     def handler(error):
         raise RuntimeError("in the handler") from error
     queue.on_error = handler
-    _engine._task(queue, 0, "handled badly")
+    testwork.task(queue, 0, "handled badly")
     with pytest.raises(RuntimeError, match="in the handler"):
         queue.wait()
 
 
 def test_an_error_in_a_handler_tells_of_what(queue):
     queue.on_error = lambda error: 1 / 0
-    _engine._task(queue, 0, "handled badly")
+    testwork.task(queue, 0, "handled badly")
     with pytest.raises(ZeroDivisionError) as caught:
         queue.wait()
     assert isinstance(caught.value.__context__, drupe.DeviceError) and "handled badly" in str(caught.value.__context__)
@@ -270,10 +271,10 @@ def test_the_log(fresh, tmp_path):
     log = tmp_path / "log"
     result = fresh("""
 import drupe
-from drupe import _engine
+import testwork
 queue = drupe.Queue("host")
 try:
-    _engine._task(queue, 0, "noted").wait()
+    testwork.task(queue, 0, "noted").wait()
 except drupe.DeviceError:
     pass
 """, DRUPE_LOG=str(log))
@@ -299,7 +300,7 @@ def test_queues_that_go_while_an_exception_is_raised(queue):
 
 def test_the_log_keeps_what_failed_and_counts_what_did_not_run(queue):
     before = max((note["id"] for note in _engine._failures()), default=0)
-    _engine._task(queue, 0.01, "the bearing broke"); line = here()  # noqa: E702
+    testwork.task(queue, 0.01, "the bearing broke"); line = here()  # noqa: E702
     behind = [queue.barrier() for _ in range(3)]
     for event in behind:
         with pytest.raises(drupe.DependencyError):

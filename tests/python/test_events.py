@@ -11,6 +11,7 @@ import traceback
 import weakref
 
 import pytest
+import testwork
 
 import drupe
 from drupe import _engine, _events
@@ -54,8 +55,8 @@ def test_out_of_order(device):
     assert not behind.done and held.get_wait_list()
     other = drupe.Queue(device, in_order=False)
     future = concurrent.futures.Future()
-    stopped = _engine._task(other, 0, None, [drupe.Event.from_future(future)])
-    free = _engine._task(other, 0)
+    stopped = testwork.task(other, 0, None, [drupe.Event.from_future(future)])
+    free = testwork.task(other, 0)
     free.wait(LONG)
     assert not stopped.done
     with pytest.raises(drupe.WaitTimeoutError):
@@ -84,9 +85,9 @@ def test_arrays_run_in_order_on_an_out_of_order_queue(device):
 
 def test_out_of_order_failure(device):
     queue = drupe.Queue(device, in_order=False)
-    bad = _engine._task(queue, 0, "broken")
-    doomed = _engine._task(queue, 0, None, [bad])
-    free = _engine._task(queue, 0)
+    bad = testwork.task(queue, 0, "broken")
+    doomed = testwork.task(queue, 0, None, [bad])
+    free = testwork.task(queue, 0)
     with pytest.raises(drupe.DependencyError, match="broken"):
         doomed.wait(LONG)
     free.wait(LONG)
@@ -167,7 +168,7 @@ def test_wait_list_and_wait_for(queue):
 
 def test_callback_while_python_is_busy(any_queue):
     seen = []
-    event = _engine._task(any_queue, 0.05)
+    event = testwork.task(any_queue, 0.05)
     event.add_done_callback(lambda event: seen.append((event.status, threading.current_thread())))
     end = time.monotonic() + LONG
     while not seen and time.monotonic() < end:
@@ -181,7 +182,7 @@ def test_callback_while_python_is_busy(any_queue):
 
 def test_callback_runs_while_the_main_thread_waits_for_it(queue):
     done = threading.Event()
-    _engine._task(queue, 0.01).add_done_callback(lambda event: done.set())
+    testwork.task(queue, 0.01).add_done_callback(lambda event: done.set())
     assert done.wait(LONG)
 
 
@@ -236,11 +237,11 @@ def test_host_task_that_waits_for_another(queue):
 
 def test_await_while_a_callback_stands_still(queue):
     go, entered = threading.Event(), threading.Event()
-    _engine._task(queue, 0).add_done_callback(lambda event: (entered.set(), go.wait(LONG)))
+    testwork.task(queue, 0).add_done_callback(lambda event: (entered.set(), go.wait(LONG)))
     assert entered.wait(LONG)
 
     async def main():
-        await _engine._task(queue, 0.001)
+        await testwork.task(queue, 0.001)
         assert not go.is_set()
         go.set()
 
@@ -265,7 +266,7 @@ def test_host_task_whose_exception_cannot_be_told(queue):
 def test_callback_of_failed_work_and_failing_callback(queue, monkeypatch):
     told, seen = [], []
     monkeypatch.setattr(sys, "unraisablehook", lambda info: told.append(info.exc_value))
-    event = _engine._task(queue, 0.01, "broken")
+    event = testwork.task(queue, 0.01, "broken")
     event.add_done_callback(lambda event: 1 / 0)
     event.add_done_callback(lambda event: seen.append(str(event.error)))
     until(lambda: seen and told)
@@ -279,24 +280,24 @@ def test_callback_of_failed_work_and_failing_callback(queue, monkeypatch):
 def test_callback_has_its_context(queue):
     variable, seen = contextvars.ContextVar("variable", default="none"), []
     variable.set("mine")
-    _engine._task(queue, 0.01).add_done_callback(lambda event: seen.append(variable.get()))
+    testwork.task(queue, 0.01).add_done_callback(lambda event: seen.append(variable.get()))
     variable.set("other")
     until(lambda: seen)
     own = contextvars.copy_context()
     own.run(variable.set, "own")
-    _engine._task(queue, 0).add_done_callback(lambda event: seen.append(variable.get()), context=own)
+    testwork.task(queue, 0).add_done_callback(lambda event: seen.append(variable.get()), context=own)
     until(lambda: len(seen) > 1)
     assert seen == ["mine", "own"]
 
 
 def test_await(any_queue):
     async def main():
-        event = _engine._task(any_queue, 0.02)
+        event = testwork.task(any_queue, 0.02)
         await event
         await event  # again: it is over
-        await asyncio.gather(*[_engine._task(any_queue, 0.001) for _ in range(20)])
+        await asyncio.gather(*[testwork.task(any_queue, 0.001) for _ in range(20)])
         with pytest.raises(drupe.InternalError, match="broken"):
-            await _engine._task(any_queue, 0.01, "broken")
+            await testwork.task(any_queue, 0.01, "broken")
         gate = _engine._event_open("gate")
         slow = any_queue.barrier(wait_for=[gate])
         with pytest.raises(asyncio.TimeoutError):
@@ -315,7 +316,7 @@ def test_await_on_several_loops(queue):
     def loop(number):
         async def main():
             for _ in range(5):
-                await _engine._task(queue, 0.002)
+                await testwork.task(queue, 0.002)
             results.append(number)
 
         asyncio.run(main())
@@ -362,7 +363,7 @@ def test_futures(queue):
 
 def test_host_task_in_python(any_queue):
     seen = []
-    first = _engine._task(any_queue, 0.05)
+    first = testwork.task(any_queue, 0.05)
     event = any_queue.host_task(lambda a, b: seen.append((first.done, a, b)), (1, 2), wait_for=[first])
     after = any_queue.barrier()
     after.wait(LONG)
@@ -479,7 +480,7 @@ def test_nothing_is_left(queue):
     before = _engine._live()
     seen = []
     for _ in range(50):
-        _engine._task(queue, 0).add_done_callback(seen.append)
+        testwork.task(queue, 0).add_done_callback(seen.append)
         queue.host_task(seen.append, (1,))
     until(lambda: len(seen) == 100)
     queue.wait()
@@ -491,12 +492,12 @@ def test_nothing_is_left(queue):
 def test_end_with_callbacks_pending(fresh):
     result = fresh("""
         import concurrent.futures, drupe
-        from drupe import _engine
+        import testwork
         queue = drupe.Queue("host")
         future = concurrent.futures.Future()
         queue.barrier(wait_for=drupe.Event.from_future(future)).add_done_callback(print)
         queue.host_task(print, ("never",))
-        _engine._task(drupe.Queue("host"), 0.01).add_done_callback(lambda event: None)
+        testwork.task(drupe.Queue("host"), 0.01).add_done_callback(lambda event: None)
         print("end")
     """, timeout=60)
     assert result.returncode == 0 and result.stdout == "end\n", result.stderr
@@ -505,14 +506,14 @@ def test_end_with_callbacks_pending(fresh):
 def test_end_while_a_callback_stands_still(fresh):
     result = fresh("""
         import drupe, threading
-        from drupe import _engine
+        import testwork
         entered, queue = threading.Event(), drupe.Queue("host")
-        _engine._task(queue, 0).add_done_callback(lambda event: (entered.set(), threading.Event().wait()))
+        testwork.task(queue, 0).add_done_callback(lambda event: (entered.set(), threading.Event().wait()))
         entered.wait()
         queue.host_task(lambda: (print("host task"), entered.clear(), threading.Event().wait()))
         queue.host_task(print, ("never",))
         drupe.Queue("host").host_task(print, ("never",))
-        _engine._task(drupe.Queue("host"), 0).add_done_callback(print)
+        testwork.task(drupe.Queue("host"), 0).add_done_callback(print)
         while entered.is_set():
             pass
         print("end")

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+import testwork
 
 import drupe
 import drupe.array as da
@@ -40,7 +41,7 @@ WAITS = {
 def test_interrupt(device, way):
     queue = drupe.Queue(device, profiling=True)
     for seconds in (1.0, 5.0, 25.0):  # on a machine that was busy elsewhere it may be over by then
-        event = _engine._task(queue, seconds)
+        event = testwork.task(queue, seconds)
         timer = None
         try:
             with pytest.raises(KeyboardInterrupt):  # the timer starts inside: outside, its signal would end all tests
@@ -63,7 +64,7 @@ def test_interrupt_after_the_compiler(opencl, fresh):
     """Drivers that bring a compiler may take SIGINT."""
     result = fresh(f"""
         import os, signal, threading, drupe
-        from drupe import _engine
+        import testwork
         program = drupe.Program("kernel void f(global int *a) {{ a[0] = 1; }}", {opencl.filter_string!r})
         memory = drupe.memory.MemoryUSMDevice(4, queue=program.queue)
         program.f(memory, global_size=1).wait()
@@ -71,7 +72,7 @@ def test_interrupt_after_the_compiler(opencl, fresh):
             drupe.Program("kernel void f(", program.device)
         except drupe.BuildError:
             pass
-        event = _engine._task(program.queue, 4.0)
+        event = testwork.task(program.queue, 4.0)
         try:
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
             event.wait()
@@ -147,17 +148,17 @@ def test_host_buffers_live_until_the_copy_is_done(queue):
 def test_objects_may_go_in_any_order(device):
     queue = drupe.Queue(device)
     x = da.asarray(np.arange(100_000, dtype=np.float64), queue=queue)
-    event = _engine._task(queue, 0.1)
+    event = testwork.task(queue, 0.1)
     y = (x * 2 + 1).sum()
     del queue, x, event
     assert float(y) == 100_000 * 100_000
-    _engine._task(drupe.Queue(device), 0.1)
+    testwork.task(drupe.Queue(device), 0.1)
     drupe.Queue(device).barrier()
 
 
 def test_dropping_a_busy_queue_leaves_the_gil(device):
     queue, ticks = drupe.Queue(device), []
-    _engine._task(queue, 0.3)
+    testwork.task(queue, 0.3)
     thread = threading.Thread(target=lambda: [(ticks.append(1), time.sleep(0.01)) for _ in range(8)])
     thread.start()
     del queue
@@ -169,7 +170,7 @@ LEAKS = """
     import gc, tracemalloc
     import numpy as np
     import drupe, drupe.array as da
-    from drupe import _engine
+    import testwork; from drupe import _engine
     device = drupe.Device({device!r})
 
     def rounds(count):
@@ -200,7 +201,7 @@ LEAKS = """
                     pass
                 else:
                     raise AssertionError("no error")
-            event = _engine._task(queue, 0, "expected")
+            event = testwork.task(queue, 0, "expected")
             try:
                 event.wait()
             except drupe.DeviceError:
@@ -305,9 +306,9 @@ def test_exit_while_work_runs(device, fresh):
     started = time.monotonic()
     result = fresh(f"""
         import drupe
-        from drupe import _engine
+        import testwork
         queue = drupe.Queue({device.filter_string!r})
-        _engine._task(queue, 0.3)
+        testwork.task(queue, 0.3)
         event = queue.barrier()
         print("leaving")
     """, timeout=60)
@@ -319,9 +320,9 @@ def test_exit_does_not_wait_for_long_work(device, fresh):
     """The work would take two minutes; the limit only has to tell that from not waiting."""
     result = fresh(f"""
         import drupe
-        from drupe import _engine
+        import testwork
         queue = drupe.Queue({device.filter_string!r})
-        event = _engine._task(queue, 120)
+        event = testwork.task(queue, 120)
     """, timeout=60)
     assert result.returncode == 0, result
 
@@ -329,8 +330,8 @@ def test_exit_does_not_wait_for_long_work(device, fresh):
 def test_failures_left_behind_are_told_at_exit(device, fresh):
     result = fresh(f"""
         import time, drupe
-        from drupe import _engine
-        _engine._task(drupe.queue({device.filter_string!r}), 0.1, "nobody looked")
+        import testwork
+        testwork.task(drupe.queue({device.filter_string!r}), 0.1, "nobody looked")
     """)
     assert result.returncode == 0
     assert "InternalError" in result.stderr and "nobody looked" in result.stderr, result

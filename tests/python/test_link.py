@@ -41,7 +41,7 @@ kernel = types.ModuleType("drupe._jkernel")
 kernel.link = ctypes.pythonapi.PyCapsule_New(ctypes.addressof(link), b"drupe._jkernel.link", None)
 sys.modules["drupe._jkernel"] = drupe._jkernel = kernel
 
-from drupe import _engine
+import testwork; from drupe import _engine
 
 def end_of_cell():
     check[0](check[1])   # raises what the check set
@@ -65,7 +65,7 @@ def test_a_cells_own_failure_is_raised_in_it(fresh):
 assert check[0] is not None
 current[0] = 0x1000
 end_of_cell()
-event = _engine._task(drupe.queue("host"), 0, 'the "bearing" broke\\n\\u00e4')
+event = testwork.task(drupe.queue("host"), 0, 'the "bearing" broke\\n\\u00e4')
 until(lambda: event.done)
 try:
     end_of_cell()
@@ -87,9 +87,9 @@ def test_a_failure_of_another_cell_is_shown_there_too(fresh):
     run(fresh, """
 current[0] = 0x1000
 gate = _engine._event_open("gate")
-first = _engine._task(drupe.queue("host"), 0, 'late "quoted" \\\\ news\\n\\u00e4\\u2028', [gate])
+first = testwork.task(drupe.queue("host"), 0, 'late "quoted" \\\\ news\\n\\u00e4\\u2028', [gate])
 queue = drupe.Queue("host")
-second = _engine._task(queue, 0, "second", [gate])
+second = testwork.task(queue, 0, "second", [gate])
 end_of_cell()
 current[0] = 0x2000
 gate._finish()
@@ -116,7 +116,7 @@ end_of_cell()
 def test_what_was_waited_for_is_not_raised_again(fresh):
     run(fresh, """
 current[0] = 0x1000
-event = _engine._task(drupe.queue("host"), 0, "seen")
+event = testwork.task(drupe.queue("host"), 0, "seen")
 try:
     event.wait()
 except drupe.DeviceError:

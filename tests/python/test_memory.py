@@ -1,6 +1,7 @@
 """USM memory: the three kinds, copies, buffers and pools."""
 import numpy as np
 import pytest
+import testwork
 
 import drupe
 import drupe.array as da
@@ -71,11 +72,9 @@ def test_copy_between_devices(kind):
 
 
 def test_copy_waits_for_the_other_queue(device):
-    from drupe import _engine
-
     writer, reader = drupe.Queue(device), drupe.Queue(device)
     source, target = dm.MemoryUSMDevice(bytes(64), queue=writer), dm.MemoryUSMDevice(64, queue=reader)
-    _engine._task(writer, 0.2)
+    testwork.task(writer, 0.2)
     writer.fill(source, 9)
     target.copy_from_device(source)
     assert target.tobytes() == b"\t" * 64
@@ -105,11 +104,9 @@ def test_a_view_keeps_the_memory(queue):
 
 
 def test_a_view_waits_for_the_queue(queue):
-    from drupe import _engine
-
     memory = dm.MemoryUSMShared(64, queue=queue)
     memory.memset(1)
-    _engine._task(queue, 0.1)
+    testwork.task(queue, 0.1)
     queue.fill(memory, 2, event=False)
     assert set(memoryview(memory).tolist()) == {2}
 

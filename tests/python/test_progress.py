@@ -4,6 +4,7 @@ import io
 import time
 
 import pytest
+import testwork
 
 import drupe
 from drupe import _engine, _progress
@@ -41,7 +42,7 @@ def until(condition):
 
 
 def test_nothing_is_drawn_of_what_is_short(queue, painter):
-    events = [_engine._task(queue, 0.0) for _ in range(5)]
+    events = [testwork.task(queue, 0.0) for _ in range(5)]
     assert drupe.progress(events).wait(LONG) is None  # at the end of a cell nothing repeats the bar
     bar = drupe.progress(queue)
     bar.wait(LONG)
@@ -92,7 +93,7 @@ def test_iterating_gives_events_as_they_end(queue, painter):
 
 def test_failures_are_raised_and_shown(queue, painter):
     gate = _engine._event_open("gate")
-    bad = _engine._task(queue, 0.0, "the bearing broke", [gate])
+    bad = testwork.task(queue, 0.0, "the bearing broke", [gate])
     bar = drupe.progress([bad, _engine._event_open("other")], "bearings")
     until(lambda: painter.texts)
     gate._finish()
@@ -100,7 +101,7 @@ def test_failures_are_raised_and_shown(queue, painter):
         bar.wait(LONG)
     assert painter.texts[-1].endswith("  failed: 1") and painter.last and "#d62728" in painter.html[-1]
     gate = _engine._event_open("gate")
-    bad = _engine._task(queue, 0.0, "again", [gate])
+    bad = testwork.task(queue, 0.0, "again", [gate])
     bar = drupe.progress(queue)
     gate._finish()
     with pytest.raises(drupe.InternalError, match="again"), bar:

@@ -3,6 +3,7 @@ import threading
 import time
 
 import pytest
+import testwork
 
 import drupe
 from drupe import _engine
@@ -11,7 +12,7 @@ from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 def test_event_life(queue):
     gate = _engine._event_open("gate")
-    event = _engine._task(queue, 0, None, [gate])
+    event = testwork.task(queue, 0, None, [gate])
     assert event.status in ("queued", "submitted", "running") and not event.done
     assert event.error is None and event.queue == queue
     gate._finish()
@@ -23,7 +24,7 @@ def test_event_life(queue):
 
 def test_wait_with_timeout(queue):
     gate = _engine._event_open("gate")
-    event = _engine._task(queue, 0, None, [gate])
+    event = testwork.task(queue, 0, None, [gate])
     with pytest.raises(drupe.WaitTimeoutError) as caught:
         event.wait(timeout=0.01)
     assert isinstance(caught.value, TimeoutError)
@@ -42,7 +43,7 @@ def test_bad_timeouts(queue, wrong, error):
 
 def test_waits_leave_the_gil(queue):
     gate = _engine._event_open("gate")
-    event = _engine._task(queue, 0, None, [gate])
+    event = testwork.task(queue, 0, None, [gate])
     thread = threading.Thread(target=lambda: (time.sleep(0.05), gate._finish()))
     thread.start()
     event.wait(60)  # in vain if the thread could not run meanwhile
@@ -52,7 +53,7 @@ def test_waits_leave_the_gil(queue):
 def test_order_and_dependencies(device):
     first, second = drupe.Queue(device), drupe.Queue(device)
     gate = _engine._event_open("gate")
-    slow = _engine._task(first, 0, None, [gate])
+    slow = testwork.task(first, 0, None, [gate])
     after = second.barrier(wait_for=slow)
     assert not after.done
     gate._finish()
@@ -65,7 +66,7 @@ def test_order_and_dependencies(device):
 def test_dependencies_across_backends(device, opencl):
     host = drupe.Queue("host")
     other = drupe.Queue(opencl)
-    slow = _engine._task(host, 0.2)
+    slow = testwork.task(host, 0.2)
     after = other.barrier(wait_for=[slow])
     after.wait()
     assert slow.done
@@ -97,7 +98,7 @@ def test_no_times_without_profiling(queue):
 
 
 def test_failure_is_raised_where_it_is_waited_for(queue):
-    bad = _engine._task(queue, 0.05, "the bearing broke")
+    bad = testwork.task(queue, 0.05, "the bearing broke")
     behind = queue.barrier()
     with pytest.raises(drupe.InternalError, match="the bearing broke") as caught:
         bad.wait()
@@ -110,7 +111,7 @@ def test_failure_is_raised_where_it_is_waited_for(queue):
 
 
 def test_failure_is_raised_by_the_queue(queue):
-    event = _engine._task(queue, 0, "first cause")
+    event = testwork.task(queue, 0, "first cause")
     with pytest.raises(drupe.DeviceError, match="first cause"):
         queue.wait()
     queue.wait()
@@ -119,7 +120,7 @@ def test_failure_is_raised_by_the_queue(queue):
 
 def test_failure_spreads_to_what_waits_for_it(device):
     first, second = drupe.Queue(device), drupe.Queue(device)
-    bad = _engine._task(first, 0.1, "broken")
+    bad = testwork.task(first, 0.1, "broken")
     after = second.barrier(wait_for=bad)
     with pytest.raises(drupe.DependencyError):
         after.wait()

@@ -5,6 +5,7 @@ import threading
 import types
 
 import pytest
+import testwork
 
 import drupe
 import drupe.array as da
@@ -221,7 +222,7 @@ def test_a_look_does_not_import_numpy(fresh):
 
 def test_failures_are_shown_and_stay_to_be_reported(device):
     queue = drupe.Queue(device)
-    event = _engine._task(queue, 0.0, "the <bearing> broke")
+    event = testwork.task(queue, 0.0, "the <bearing> broke")
     while not event.done:
         pass
     bundle = event._repr_mimebundle_()
@@ -251,7 +252,7 @@ def test_it_never_raises(monkeypatch, device):
 
 def test_large_and_hostile_names(device):
     queue = drupe.Queue(device)
-    event = _engine._task(queue, 0.0)
+    event = testwork.task(queue, 0.0)
     event.wait()
     assert _repr._event(event).text().count("\n") < 10
     from drupe._html import Card, box

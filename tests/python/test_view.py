@@ -3,6 +3,7 @@ import json
 import time
 
 import pytest
+import testwork
 
 import drupe
 from drupe import _engine
@@ -125,7 +126,7 @@ def test_chrome(recorder, device):
 def test_chrome_keeps_apart_what_runs_at_the_same_time(recorder):
     """Tasks without an order get as many threads as it takes: spans of one never overlap. What waits is one span."""
     queue, gate = drupe.Queue("host", in_order=False), _engine._event_open("gate")
-    tasks = [_engine._task(queue, 0.0, None, [gate]) for _ in range(5)]
+    tasks = [testwork.task(queue, 0.0, None, [gate]) for _ in range(5)]
     waiting = [event for event in json.loads(perfetto.text(_engine._view().data()))["traceEvents"]
                if event["ph"] == "X" and event["name"] == "task (waiting)"]
     assert len(waiting) == 1 and waiting[0]["args"]["submissions"] == 5 and waiting[0]["args"]["status"] == "waiting"
@@ -150,7 +151,7 @@ def test_hostile_labels(recorder):
     queue = drupe.Queue("host")
     for label in ('"\\\n\t\x01</script>&', "\u00e4" * 40, "\U0001f600" * 20, "x" * 500, ""):
         try:
-            _engine._task(queue, 0, label)
+            testwork.task(queue, 0, label)
             queue.wait()
         except drupe.DeviceError:
             pass

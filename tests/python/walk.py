@@ -8,6 +8,7 @@ import sys
 
 import fault_layer
 import numpy as np
+import testwork
 
 import drupe
 import drupe.array as da
@@ -75,14 +76,14 @@ def queues():
 
 def tasks():
     queue = drupe.Queue(DEVICE)
-    failing = _engine._task(queue, 0.0, "the task fails as planned by the scene")
+    failing = testwork.task(queue, 0.0, "the task fails as planned by the scene")
     behind = queue.barrier()
     try:
         behind.wait()
         raise AssertionError("a dependent of a failed task ran")
     except drupe.DependencyError:
         expect(failing.error is not None and behind.error is not None)
-    _engine._task(queue, 0.0).wait()
+    testwork.task(queue, 0.0).wait()
 
 
 def memory():

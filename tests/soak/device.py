@@ -50,7 +50,7 @@ def interrupt(name, count, seed):
 
     import drupe
     import drupe.array as da
-    from drupe import _engine
+    import testwork
 
     rng = random.Random(seed)
     device = drupe.Device(name)
@@ -59,13 +59,13 @@ def interrupt(name, count, seed):
 
     def work(n):
         if n % 4 == 0:
-            _engine._task(queue, rng.random() * 0.02).wait()
+            testwork.task(queue, rng.random() * 0.02).wait()
         elif n % 4 == 1:
             da.asnumpy(da.asarray(np.arange(100000.0), queue=queue) * 2 + 1)
         elif n % 4 == 2 and not host:
             drupe.Program("kernel void f(global int *a) { a[0] = %d; }" % n, device=device)
         else:
-            drupe.Event.wait_for([_engine._task(queue, 0.003), queue.barrier()])
+            drupe.Event.wait_for([testwork.task(queue, 0.003), queue.barrier()])
 
     problems, turns = [], 0
     with Interrupts(random.Random(seed + 1)) as interrupts:

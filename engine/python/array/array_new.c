@@ -23,17 +23,22 @@ int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS])
     return drupe_py_sizes(object, "shape", shape, DRUPE_MAX_DIMS);
 }
 
-PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape)
+PyObject *drupe_py_axes_tuple(int ndim, const ptrdiff_t *numbers)
 {
     PyObject *tuple = PyTuple_New(ndim);
     for (int i = 0; tuple && i < ndim; i++) {
-        PyObject *size = PyLong_FromSize_t(shape[i]);
-        if (!size)
+        PyObject *number = PyLong_FromSsize_t(numbers[i]);
+        if (!number)
             Py_CLEAR(tuple);
         else
-            PyTuple_SET_ITEM(tuple, i, size);
+            PyTuple_SET_ITEM(tuple, i, number);
     }
     return tuple;
+}
+
+PyObject *drupe_py_shape_tuple(const drupe_array *array)
+{
+    return drupe_py_axes_tuple(array->ndim, (const ptrdiff_t *)array->shape); /* no size is above its most */
 }
 
 int drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes)

@@ -12,22 +12,13 @@ static const drupe_array *array_of(PyObject *self)
 static PyObject *get_shape(PyObject *self, void *closure)
 {
     (void)closure;
-    return drupe_py_shape_tuple(array_of(self)->ndim, array_of(self)->shape);
+    return drupe_py_shape_tuple(array_of(self));
 }
 
 static PyObject *get_strides(PyObject *self, void *closure)
 {
     (void)closure;
-    const drupe_array *array = array_of(self);
-    PyObject *tuple = PyTuple_New(array->ndim);
-    for (int i = 0; tuple && i < array->ndim; i++) {
-        PyObject *stride = PyLong_FromSsize_t(array->strides[i]);
-        if (!stride)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, stride);
-    }
-    return tuple;
+    return drupe_py_axes_tuple(array_of(self)->ndim, array_of(self)->strides);
 }
 
 static PyObject *get_dtype(PyObject *self, void *closure)

@@ -92,22 +92,9 @@ static PyObject *dtype_repr(PyObject *self)
     return PyUnicode_FromFormat("drupe.array.%s", drupe_dtype_name(dtype_of(self)));
 }
 
-static PyObject *dtype_numpy(PyObject *self, void *closure)
-{
-    (void)closure;
-    return drupe_py_call("numpy", "dtype", "(s)", drupe_dtype_name(dtype_of(self)));
-}
-
-static PyObject *dtype_reduce(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    PyObject *type = (PyObject *)Py_TYPE(self);
-    return Py_BuildValue("(O(s))", type, drupe_dtype_name(dtype_of(self)));
-}
-
 static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"DType", 1, 1, 1, {DRUPE_PY_NAME_dtype}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("DType", 1, 1, DRUPE_PY_NAME_dtype);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[1];
     drupe_dtype dtype = DRUPE_DTYPE_NONE;
@@ -125,11 +112,6 @@ static void dtype_dealloc(PyObject *self)
     drupe_py_free(self, DRUPE_PY_TYPE_DType);
 }
 
-static PyMethodDef dtype_methods[] = {
-    {"__reduce__", dtype_reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
 static PyMemberDef dtype_members[] = {
     {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name, such as \"float32\"."},
     {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY, "Bytes of an element."},
@@ -137,11 +119,6 @@ static PyMemberDef dtype_members[] = {
     {"str", T_STRING_INPLACE, offsetof(drupe_py_dtype, typestr), READONLY,
      "NumPy's type string, such as \"<f4\"."},
     {NULL, 0, 0, 0, NULL},
-};
-
-static PyGetSetDef dtype_getset[] = {
-    {"dtype", dtype_numpy, NULL, "The same type in NumPy, which is imported.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot dtype_slots[] = {
@@ -153,18 +130,11 @@ static PyType_Slot dtype_slots[] = {
     {Py_tp_hash, DRUPE_PY_FUNCTION(dtype_hash)},
     {Py_tp_str, DRUPE_PY_FUNCTION(dtype_str)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(dtype_repr)},
-    {Py_tp_methods, dtype_methods},
     {Py_tp_members, dtype_members},
-    {Py_tp_getset, dtype_getset},
     {0, NULL},
 };
 
-PyType_Spec drupe_py_DType_spec = {
-    .name = "drupe.array.DType",
-    .basicsize = sizeof(drupe_py_dtype),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = dtype_slots,
-};
+DRUPE_PY_SPEC(DType, "drupe.array.DType", drupe_py_dtype, Py_TPFLAGS_HAVE_GC, dtype_slots);
 
 static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
 {

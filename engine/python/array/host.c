@@ -481,8 +481,7 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
 PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array)
 {
     PyObject *result =
-        drupe_py_call("numpy", "empty", "(Ns)", drupe_py_shape_tuple(array->ndim, array->shape),
-                      drupe_dtype_name(array->dtype));
+        drupe_py_call("numpy", "empty", "(Ns)", drupe_py_shape_tuple(array), drupe_dtype_name(array->dtype));
     Py_buffer view;
     if (!result || array->size == 0) return result;
     bool good = PyObject_GetBuffer(result, &view, PyBUF_WRITABLE | PyBUF_STRIDES) == 0;

@@ -138,13 +138,9 @@ MAKER(full_like, true, NULL)
 /* Numbers from `start` on by `step`: what arange() and linspace() of drupe/array/__init__.py are made of. */
 static PyObject *make_sequence(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "_sequence",
-        7,
-        7,
-        7,
-        {DRUPE_PY_NAME_count, DRUPE_PY_NAME_start, DRUPE_PY_NAME_step, DRUPE_PY_NAME_dtype,
-         DRUPE_PY_NAME_device, DRUPE_PY_NAME_usm_type, DRUPE_PY_NAME_queue}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE(
+        "_sequence", 7, 7, DRUPE_PY_NAME_count, DRUPE_PY_NAME_start, DRUPE_PY_NAME_step, DRUPE_PY_NAME_dtype,
+        DRUPE_PY_NAME_device, DRUPE_PY_NAME_usm_type, DRUPE_PY_NAME_queue);
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *given[7], *result = NULL;
     drupe_scalar start, step;
@@ -193,13 +189,9 @@ static PyObject *asarray_array(drupe_py_state *state, PyObject *object, const ma
 
 static PyObject *make_asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"asarray",
-                                                 2,
-                                                 1,
-                                                 6,
-                                                 {DRUPE_PY_NAME_obj, DRUPE_PY_NAME_dtype,
-                                                  DRUPE_PY_NAME_device, DRUPE_PY_NAME_usm_type,
-                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_copy}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("asarray", 2, 1, DRUPE_PY_NAME_obj, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_device,
+                           DRUPE_PY_NAME_usm_type, DRUPE_PY_NAME_queue, DRUPE_PY_NAME_copy);
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
@@ -231,26 +223,27 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
     return drupe_py_array_numpy(state, drupe_py_array_of(object));
 }
 
-#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
-#define TARGET_DOC     "dtype=None, *, device=None, usm_type=None, queue=None)\n--\n\n"
+#define TARGET_DOC "dtype=None, *, device=None, usm_type=None, queue=None)\n--\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
-    {"empty", FAST(make_empty), PyDoc_STR("empty(shape, " TARGET_DOC "A new array with undefined elements.")},
-    {"zeros", FAST(make_zeros), PyDoc_STR("zeros(shape, " TARGET_DOC "A new array of zeros.")},
-    {"ones", FAST(make_ones), PyDoc_STR("ones(shape, " TARGET_DOC "A new array of ones.")},
-    {"full", FAST(make_full), PyDoc_STR("full(shape, fill_value, " TARGET_DOC "A new array of one value.")},
-    {"empty_like", FAST(make_empty_like),
+    {"empty", DRUPE_PY_FAST(make_empty),
+     PyDoc_STR("empty(shape, " TARGET_DOC "A new array with undefined elements.")},
+    {"zeros", DRUPE_PY_FAST(make_zeros), PyDoc_STR("zeros(shape, " TARGET_DOC "A new array of zeros.")},
+    {"ones", DRUPE_PY_FAST(make_ones), PyDoc_STR("ones(shape, " TARGET_DOC "A new array of ones.")},
+    {"full", DRUPE_PY_FAST(make_full),
+     PyDoc_STR("full(shape, fill_value, " TARGET_DOC "A new array of one value.")},
+    {"empty_like", DRUPE_PY_FAST(make_empty_like),
      PyDoc_STR("empty_like(x, " TARGET_DOC "Undefined, shaped and placed as x.")},
-    {"zeros_like", FAST(make_zeros_like),
+    {"zeros_like", DRUPE_PY_FAST(make_zeros_like),
      PyDoc_STR("zeros_like(x, " TARGET_DOC "Zeros, shaped and placed as x.")},
-    {"ones_like", FAST(make_ones_like),
+    {"ones_like", DRUPE_PY_FAST(make_ones_like),
      PyDoc_STR("ones_like(x, " TARGET_DOC "Ones, shaped and placed as x.")},
-    {"full_like", FAST(make_full_like),
+    {"full_like", DRUPE_PY_FAST(make_full_like),
      PyDoc_STR("full_like(x, fill_value, " TARGET_DOC "One value, shaped and placed as x.")},
-    {"_sequence", FAST(make_sequence),
+    {"_sequence", DRUPE_PY_FAST(make_sequence),
      PyDoc_STR("_sequence(count, start, step, dtype, device, usm_type, queue)\n--\n\n"
                "So many numbers from start on; of dtype None in the default float.")},
-    {"asarray", FAST(make_asarray),
+    {"asarray", DRUPE_PY_FAST(make_asarray),
      PyDoc_STR(
          "asarray(obj, dtype=None, *, device=None, usm_type=None, queue=None, copy=None)\n--\n\n"
          "An array of a number, nested sequences, or anything with the buffer protocol or __array__(),\n"

@@ -245,10 +245,5 @@ static PyType_Slot array_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Array_spec = {
-    .name = "drupe.array.Array",
-    .basicsize = sizeof(drupe_py_array),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = array_slots,
-};
+DRUPE_PY_SPEC(Array, "drupe.array.Array", drupe_py_array,
+              Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, array_slots);

@@ -61,12 +61,9 @@ static PyObject *call_reduction(PyObject *self, PyObject *const *args, size_t na
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_op op = op_of(self);
-    const drupe_py_signature signature = {
-        drupe_op_name(op),
-        2,
-        1,
-        4,
-        {DRUPE_PY_NAME_x, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
+    const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE(drupe_op_name(op), 2, 1, DRUPE_PY_NAME_x, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype,
+                           DRUPE_PY_NAME_keepdims);
     PyObject *given[4];
     if (!drupe_py_enter(state) ||
         !drupe_py_args(state, &signature, args, PyVectorcall_NARGS(nargsf), kwnames, given))
@@ -89,11 +86,11 @@ static PyObject *operation_doc(PyObject *self, void *closure)
     return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op), parameters(op), docs[op]);
 }
 
-/* inspect knows objects of foreign types by a Signature only: see signature() of drupe/_array_methods.py. */
+/* inspect knows objects of foreign types by a Signature only: see signature() of drupe/_members.py. */
 static PyObject *operation_signature(PyObject *self, void *closure)
 {
     (void)closure;
-    return drupe_py_call("drupe._array_methods", "signature", "(s)", parameters(op_of(self)));
+    return drupe_py_call("drupe._members", "signature", "(s)", parameters(op_of(self)));
 }
 
 static PyObject *operation_repr(PyObject *self)
@@ -131,13 +128,9 @@ static PyType_Slot operation_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Operation_spec = {
-    .name = "drupe.array.Operation",
-    .basicsize = sizeof(operation),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
-    .slots = operation_slots,
-};
+DRUPE_PY_SPEC(Operation, "drupe.array.Operation", operation,
+              Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
+              operation_slots);
 
 /* A new Operation in `all`, which keeps it. */
 static bool operation_add(drupe_py_state *state, drupe_op op, PyObject *all)

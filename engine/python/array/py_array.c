@@ -1,5 +1,5 @@
 /* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c, and
- * what is not hot in drupe/_array_methods.py. */
+ * what is not hot in drupe/_members.py. */
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
@@ -58,8 +58,8 @@ REDUCTION(any, DRUPE_OP_ANY)
 
 static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "astype", 1, 1, 2, {DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_copy}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("astype", 1, 1, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_copy);
     drupe_py_state *state = drupe_py_state_of(self);
     const drupe_array *array = drupe_py_array_of(self);
     PyObject *given[2];
@@ -75,7 +75,7 @@ static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"to_device", 1, 1, 1, {DRUPE_PY_NAME_device}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device);
     drupe_py_state *state = drupe_py_state_of(self);
     const drupe_array *array = drupe_py_array_of(self);
     PyObject *given[1];
@@ -194,8 +194,6 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     return NULL;
 }
 
-#define FAST(function)    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
-#define KEYWORD(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 #define REDUCTION_DOC(name, sentence)                                                                        \
     PyDoc_STR(#name "($self, axis=None, *, dtype=None, keepdims=False)\n--\n\n" sentence)
 
@@ -219,18 +217,17 @@ static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyMethodDef drupe_py_array_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
-    {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
-    {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
-    {"mean", KEYWORD(array_mean),
+    {"sum", DRUPE_PY_FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
+    {"prod", DRUPE_PY_FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
+    {"mean", DRUPE_PY_KEYWORDS(array_mean),
      PyDoc_STR("mean($self, axis=None, *, keepdims=False)\n--\n\nMean over the axes.")},
-    {"max", FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
-    {"min", FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
-    {"all", FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
-    {"any", FAST(array_any), REDUCTION_DOC(any, "Whether one element over the axes is true.")},
-    {"astype", FAST(array_astype),
+    {"max", DRUPE_PY_FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
+    {"min", DRUPE_PY_FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
+    {"all", DRUPE_PY_FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
+    {"any", DRUPE_PY_FAST(array_any), REDUCTION_DOC(any, "Whether one element over the axes is true.")},
+    {"astype", DRUPE_PY_FAST(array_astype),
      PyDoc_STR("astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.")},
-    {"to_device", FAST(array_to_device),
+    {"to_device", DRUPE_PY_FAST(array_to_device),
      PyDoc_STR("to_device($self, device)\n--\n\n"
                "The array on another device or queue (a Device, filter or Queue); itself if it is there.")},
     {"asnumpy", array_asnumpy, METH_NOARGS, PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy; waits.")},
@@ -245,7 +242,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"reshape", array_reshape, METH_VARARGS,
      PyDoc_STR(
          "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
-    {"__array__", KEYWORD(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
+    {"__array__", DRUPE_PY_KEYWORDS(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -253,7 +250,8 @@ PyMethodDef drupe_py_array_methods[] = {
 
 static PyObject *module_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"matmul", 2, 2, 2, {DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("matmul", 2, 2, DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2);
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *given[2];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
@@ -313,16 +311,16 @@ static PyObject *module_view(PyObject *module, const drupe_py_signature *signatu
 static PyObject *module_broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "broadcast_to", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_shape}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("broadcast_to", 2, 2, DRUPE_PY_NAME_x, DRUPE_PY_NAME_shape);
     return module_view(module, &signature, args, nargs, kwnames, view_broadcast);
 }
 
 static PyObject *module_permute_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "permute_dims", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_axes}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("permute_dims", 2, 2, DRUPE_PY_NAME_x, DRUPE_PY_NAME_axes);
     return module_view(module, &signature, args, nargs, kwnames, view_permute);
 }
 
@@ -342,11 +340,11 @@ static PyObject *module_promote(PyObject *module, PyObject *const *args, Py_ssiz
 PyMethodDef drupe_py_array_functions[] = {
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
-    {"matmul", FAST(module_matmul),
+    {"matmul", DRUPE_PY_FAST(module_matmul),
      PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.")},
-    {"broadcast_to", FAST(module_broadcast_to),
+    {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
      PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.")},
-    {"permute_dims", FAST(module_permute_dims),
+    {"permute_dims", DRUPE_PY_FAST(module_permute_dims),
      PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.")},
     {NULL, NULL, 0, NULL},
 };

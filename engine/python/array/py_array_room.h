@@ -34,8 +34,9 @@ static inline drupe_array *drupe_py_array_of(PyObject *object)
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array);
 /* shape= : the number of dimensions, or -1. */
 int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS]);
-/* A tuple of sizes. */
-PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape);
+/* A tuple of a number for each axis; that of the sizes. */
+PyObject *drupe_py_axes_tuple(int ndim, const ptrdiff_t *numbers);
+PyObject *drupe_py_shape_tuple(const drupe_array *array);
 /* The number of one axis, or -1; it is added to the bits of `axes`. */
 int drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes);
 /* axis= of a reduction: None is all axes. */

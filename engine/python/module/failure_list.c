@@ -44,7 +44,7 @@ static PyObject *module_failures(PyObject *module, PyObject *args, PyObject *kwa
 }
 
 PyMethodDef drupe_py_failure_functions[] = {
-    {"_failures", (PyCFunction)(void (*)(void))module_failures, METH_VARARGS | METH_KEYWORDS,
+    {"_failures", DRUPE_PY_KEYWORDS(module_failures),
      PyDoc_STR("_failures(after=0)\n--\n\n"
                "The latest failures of submitted work, oldest first, as dictionaries: those\n"
                "with an `id` above `after`, reported or not. `unix` is ms since 1970, `at` ns\n"

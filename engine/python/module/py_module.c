@@ -49,17 +49,26 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Methods that are written in Python. Set in the type's own dict, since it takes no new attributes. */
-static int array_extend(drupe_py_state *state)
+static const char *short_name(const PyTypeObject *type)
 {
-    PyTypeObject *type = state->types[DRUPE_PY_TYPE_Array];
-    PyObject *module = PyImport_ImportModule("drupe._array_methods");
-    PyObject *methods = !module ? NULL : PyObject_GetAttrString(module, "METHODS");
-    int result = !methods ? -1 : PyDict_Update(type->tp_dict, methods);
+    return strrchr(type->tp_name, '.') + 1;
+}
+
+/* Members that are written in Python. Set in the type's own dict, since it takes no new attributes. */
+static int members_add(PyTypeObject *type)
+{
+    PyObject *members = drupe_py_call("drupe._members", "of", "(s)", short_name(type));
+    int result = !members ? -1 : PyDict_Update(type->tp_dict, members);
     PyType_Modified(type);
-    Py_XDECREF(methods);
-    Py_XDECREF(module);
+    Py_XDECREF(members);
     return result;
+}
+
+static int members_init(drupe_py_state *state)
+{
+    for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++)
+        if (members_add(state->types[i]) < 0) return -1;
+    return members_add(state->times);
 }
 
 static int types_init(PyObject *module, drupe_py_state *state)
@@ -71,7 +80,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
         if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
     }
     drupe_py_memory_init(state);
-    return array_extend(state);
+    return 0;
 }
 
 static PyStructSequence_Field times_fields[] = {
@@ -89,16 +98,10 @@ static PyStructSequence_Desc times_desc = {
     "one device mean something.",
     times_fields, 5};
 
-/* A struct sequence has no methods but those that are added. */
 static int times_init(PyObject *module, drupe_py_state *state)
 {
-    static PyMethodDef shown = DRUPE_PY_MIMEBUNDLE;
     state->times = PyStructSequence_NewType(&times_desc);
-    if (!state->times) return -1;
-    PyObject *method = PyDescr_NewMethod(state->times, &shown);
-    int result = !method ? -1 : PyObject_SetAttrString((PyObject *)state->times, shown.ml_name, method);
-    Py_XDECREF(method);
-    return result < 0 ? -1 : PyModule_AddType(module, state->times);
+    return !state->times ? -1 : PyModule_AddType(module, state->times);
 }
 
 static int look_init(drupe_py_state *state)
@@ -168,68 +171,26 @@ static int module_exec(PyObject *module)
         return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
     if (drupe_py_dtypes_init(module, state) < 0 || drupe_py_operations_init(module, state) < 0) return -1;
-    if (drupe_py_ext_init(module, state) < 0) return -1;
+    if (drupe_py_ext_init(module, state) < 0 || members_init(state) < 0) return -1;
     return drupe_py_link_init(module, state);
 }
 
-/* Calls `each` on every object of the state, so that no list of them is written twice. */
-static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *arg), void *arg)
-{
-    struct {
-        PyObject **slots;
-        size_t count;
-    } const groups[] = {
-        {(PyObject **)state->types, DRUPE_PY_TYPE_COUNT},
-        {(PyObject **)&state->times, 1},
-        {&state->device_error, 1},
-        {state->errors, DRUPE_STATUS_COUNT},
-        {state->names, DRUPE_PY_NAME_COUNT},
-        {state->dtypes, DRUPE_DTYPE_COUNT},
-        {&state->handlers, 1},
-        {&state->numpy_generic, 1},
-        {&state->chosen, 1},
-        {&state->enums, 1},
-        {&state->look, 1},
-    };
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        for (size_t j = 0; j < groups[i].count; j++) {
-            int result = each(&groups[i].slots[j], arg);
-            if (result != 0) return result;
-        }
-    return 0;
-}
-
-typedef struct visit_call {
-    visitproc visit;
-    void *arg;
-} visit_call;
-
-static int visit_slot(PyObject **slot, void *arg)
-{
-    const visit_call *call = arg;
-    return !*slot ? 0 : call->visit(*slot, call->arg);
-}
-
-static int clear_slot(PyObject **slot, void *arg)
-{
-    (void)arg;
-    Py_CLEAR(*slot);
-    return 0;
-}
+/* The objects of the state stand in front of its other members. */
+#define STATE_OBJECTS (offsetof(drupe_py_state, spares) / sizeof(PyObject *))
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
-    visit_call call = {visit, arg};
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    return !state ? 0 : state_each(state, visit_slot, &call);
+    PyObject **objects = PyModule_GetState(module);
+    for (size_t i = 0; objects && i < STATE_OBJECTS; i++) Py_VISIT(objects[i]);
+    return 0;
 }
 
 static int module_clear(PyObject *module)
 {
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!state) return 0;
-    drupe_py_spares_clear(state);
-    return state_each(state, clear_slot, NULL);
+    PyObject **objects = PyModule_GetState(module);
+    if (objects) drupe_py_spares_clear(drupe_py_state_of_module(module));
+    for (size_t i = 0; objects && i < STATE_OBJECTS; i++) Py_CLEAR(objects[i]);
+    return 0;
 }
 
 static void module_free(void *module)

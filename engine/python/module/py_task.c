@@ -1,51 +1,10 @@
-/* Host tasks: the parts of drupe/_events.py that need the engine, and one for tests.
- *
- * _task(queue, seconds, text=None) is work that lasts a while on an engine thread, and fails if a text is
- * given. It lets the tests of waiting, interrupting, keeping alive and reporting failures run on every
- * device, with times and errors of their choice. */
+/* Host tasks: the parts of drupe/_events.py that need the engine. */
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
 #include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stdlib.h>
-#include <time.h>
-
-typedef struct task {
-    struct timespec duration;
-    bool fails;
-    char text[256];
-} task;
-
-static drupe_status task_run(void *user)
-{
-    const task *work = user;
-    (void)nanosleep(&work->duration, NULL);
-    return work->fails ? drupe_error_set(DRUPE_E_INTERNAL, "%s", work->text) : DRUPE_OK;
-}
-
-static PyObject *module_task(PyObject *module, PyObject *args)
-{
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *object, *waits_object = NULL;
-    double seconds = 0;
-    const char *text = NULL;
-    if (!drupe_py_enter(state) ||
-        !PyArg_ParseTuple(args, "Od|zO:_task", &object, &seconds, &text, &waits_object))
-        return NULL;
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Queue) || !(seconds >= 0 && seconds < 3600)) {
-        PyErr_SetString(PyExc_TypeError, "_task() takes a Queue and seconds below an hour");
-        return NULL;
-    }
-    task *work = calloc(1, sizeof *work);
-    if (!work) return PyErr_NoMemory();
-    work->duration.tv_sec = (time_t)seconds;
-    work->duration.tv_nsec = (long)((seconds - (double)work->duration.tv_sec) * 1e9);
-    work->fails = text != NULL;
-    PyOS_snprintf(work->text, sizeof work->text, "%s", !text ? "" : text);
-    return drupe_py_submit_host(((drupe_py_queue *)object)->queue, "task", task_run, work, free, NULL, 0,
-                                waits_object);
-}
 
 /* --- Functions in C ------------------------------------------------------------------------------------- */
 
@@ -154,8 +113,5 @@ PyMethodDef drupe_py_task_functions[] = {
          "An event whose turn on the queue comes: then a quick function is told, and _finish() ends it.")},
     {"_event_open", module_event_open, METH_VARARGS,
      PyDoc_STR("_event_open(name)\n--\n\nAn event without a queue that _finish() ends.")},
-    {"_task", module_task, METH_VARARGS,
-     PyDoc_STR("_task(queue, seconds, text=None, wait_for=())\n--\n\n"
-               "For tests: queue work that sleeps, and fails if a text is given.")},
     {NULL, NULL, 0, NULL},
 };

@@ -55,7 +55,7 @@ static PyObject *module_trace_one(PyObject *module, PyObject *number)
 PyMethodDef drupe_py_trace_functions[] = {
     {"_trace_one", module_trace_one, METH_O,
      PyDoc_STR("_trace_one(id)\n--\n\nOne record of trace(), or None when it is not there any more.")},
-    {"trace", (PyCFunction)(void (*)(void))module_trace, METH_VARARGS | METH_KEYWORDS,
+    {"trace", DRUPE_PY_KEYWORDS(module_trace),
      PyDoc_STR("trace(after=0, limit=8192)\n--\n\n"
                "The latest submissions of all queues, oldest first, as dictionaries: those with\n"
                "an `id` above `after`, and the last `limit` of them. Times are in ns of\n"

@@ -344,7 +344,7 @@ static PyObject *module_quiet(PyObject *module, PyObject *on)
 }
 
 PyMethodDef drupe_py_live_functions[] = {
-    {"_live_open", (PyCFunction)(void (*)(void))module_live_open, METH_VARARGS | METH_KEYWORDS,
+    {"_live_open", DRUPE_PY_KEYWORDS(module_live_open),
      PyDoc_STR("_live_open(kind, hz=2.0, first_cell=0, last_cell=0, columns=80)\n--\n\n"
                "Show a view in the output of this cell and keep it up to date, without Python.\n"
                "Its number, or 0 where there is no cell.")},

@@ -45,10 +45,7 @@ int drupe_py_frame_kind(PyObject *object, void *kind)
 /* Takes `text`. */
 static PyObject *str_of(PyObject *self, drupe_status status, char *text, size_t size)
 {
-    if (status != DRUPE_OK) {
-        drupe_py_raise(drupe_py_state_of(self), NULL);
-        return NULL;
-    }
+    if (status != DRUPE_OK) return drupe_py_raise(drupe_py_state_of(self), NULL);
     PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
     free(text);
     return result;
@@ -89,20 +86,14 @@ static PyObject *view_json(PyObject *self, PyObject *ignored)
     return str_of(self, status, text, size);
 }
 
-static PyObject *view_data(PyObject *self, PyObject *ignored)
-{
-    return drupe_py_call("json", "loads", "(N)", view_json(self, ignored));
-}
-
 static PyMethodDef view_methods[] = {
-    {"text", (PyCFunction)(void (*)(void))view_text, METH_VARARGS | METH_KEYWORDS,
+    {"text", DRUPE_PY_KEYWORDS(view_text),
      PyDoc_STR("text($self, kind, columns=80, cell=0, device=None)\n--\n\nA frame (\"events\", \"table\", "
                "\"memory\", "
                "\"dashboard\" or \"footer\") as plain text.")},
-    {"html", (PyCFunction)(void (*)(void))view_html, METH_VARARGS | METH_KEYWORDS,
+    {"html", DRUPE_PY_KEYWORDS(view_html),
      PyDoc_STR("html($self, kind, columns=80, cell=0, device=None)\n--\n\nThe same as HTML.")},
     {"json", view_json, METH_NOARGS, PyDoc_STR("json($self)\n--\n\nAs application/vnd.drupe.trace+json.")},
-    {"data", view_data, METH_NOARGS, PyDoc_STR("data($self)\n--\n\nWhat json() says, as a dict.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -113,12 +104,7 @@ static PyType_Slot view_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec drupe_py_View_spec = {
-    .name = "drupe._engine.View",
-    .basicsize = sizeof(drupe_py_view),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = view_slots,
-};
+DRUPE_PY_SPEC(View, "drupe._engine.View", drupe_py_view, Py_TPFLAGS_DISALLOW_INSTANTIATION, view_slots);
 
 /* --- Functions of the module --------------------------------------------------------------------------- */
 
@@ -143,10 +129,7 @@ static PyObject *module_view(PyObject *module, PyObject *args, PyObject *kwargs)
     PyThreadState *thread = PyEval_SaveThread();
     drupe_status status = drupe_view_take(&wish, &view);
     PyEval_RestoreThread(thread);
-    if (status != DRUPE_OK) {
-        drupe_py_raise(state, NULL);
-        return NULL;
-    }
+    if (status != DRUPE_OK) return drupe_py_raise(state, NULL);
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_View);
     if (!self)
         drupe_view_release(view);
@@ -159,8 +142,7 @@ static PyObject *module_view_start(PyObject *module, PyObject *ignored)
 {
     (void)ignored;
     if (drupe_view_start() == DRUPE_OK) Py_RETURN_NONE;
-    drupe_py_raise(drupe_py_state_of_module(module), NULL);
-    return NULL;
+    return drupe_py_raise(drupe_py_state_of_module(module), NULL);
 }
 
 static PyObject *module_view_stop(PyObject *module, PyObject *ignored)
@@ -182,7 +164,7 @@ static PyObject *module_view_colour(PyObject *module, PyObject *arg)
 }
 
 PyMethodDef drupe_py_view_functions[] = {
-    {"_view", (PyCFunction)(void (*)(void))module_view, METH_VARARGS | METH_KEYWORDS,
+    {"_view", DRUPE_PY_KEYWORDS(module_view),
      PyDoc_STR("_view(first_cell=0, last_cell=0, since_ns=0, spans=0, after=0)\n--\n\n"
                "What the devices did, see drupe/view.h: of these cells (0: all), since this\n"
                "time, with at most so many spans, changed after that serial. UnsupportedError\n"

@@ -15,7 +15,7 @@ PyObject *drupe_py_word(drupe_py_state *state, const char *enumeration, const ch
     return member;
 }
 
-PyObject *drupe_py_words(drupe_py_state *state, drupe_info key, uint64_t bits)
+static PyObject *words(drupe_py_state *state, drupe_info key, uint64_t bits)
 {
     PyObject *list = PyList_New(0);
     const char *word;
@@ -70,7 +70,7 @@ PyObject *drupe_py_info_value(drupe_py_state *state, drupe_device *device, drupe
     if (status != DRUPE_OK) return no_value(state, device, status);
     if (type == DRUPE_INFO_U64X3) return numbers_tuple(value, 3);
     if (type == DRUPE_INFO_BOOL) return PyBool_FromLong(value[0] != 0);
-    if (type == DRUPE_INFO_FLAGS) return drupe_py_words(state, key, value[0]);
+    if (type == DRUPE_INFO_FLAGS) return words(state, key, value[0]);
     if (type == DRUPE_INFO_U64) return PyLong_FromUnsignedLongLong(value[0]);
     const char *word = drupe_info_word(key, (unsigned)value[0]);
     if (!word) Py_RETURN_NONE;

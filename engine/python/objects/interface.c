@@ -38,7 +38,7 @@ int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_sp
         PyErr_Clear();
         return 0;
     }
-    PyObject *found = drupe_py_written("_memory.span", NULL, &interface, 1, NULL);
+    PyObject *found = drupe_py_call("drupe._memory", "span", "(O)", interface);
     unsigned long long address;
     Py_ssize_t nbytes;
     bool good = found && PyArg_ParseTuple(found, "Kn", &address, &nbytes) &&

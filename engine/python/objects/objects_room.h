@@ -125,32 +125,6 @@ bool drupe_py_append(PyObject **list, PyObject *item);
 /* The tuple of a list that is *taken*; NULL: an exception is set. */
 PyObject *drupe_py_tuple(PyObject *list);
 
-/* --- in_python.c --------------------------------------------------------------------------------------- */
-
-/* Call the function "module.name" of the package: `self` (NULL: nothing) and the arguments of a vectorcall.
- */
-PyObject *drupe_py_written(const char *path, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                           PyObject *kwnames);
-/* A getter of that; the closure is the path. */
-PyObject *drupe_py_written_get(PyObject *self, void *path);
-/* A getter of what an attribute has as an attribute: "queue.device", the closure. */
-PyObject *drupe_py_attribute_of(PyObject *self, void *names);
-/* A getter of a text, or of None: the closure. */
-PyObject *drupe_py_constant(PyObject *self, void *text);
-/* A method, METH_FASTCALL | METH_KEYWORDS, that is written in Python. */
-#define DRUPE_PY_WRITTEN(method, path)                                                                       \
-    static PyObject *method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)      \
-    {                                                                                                        \
-        return drupe_py_written(path, self, args, nargs, kwnames);                                           \
-    }
-/* What a notebook shows of an object: a method of its class. */
-PyObject *drupe_py_mimebundle(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-#define DRUPE_PY_MIMEBUNDLE                                                                                  \
-    {                                                                                                        \
-        "_repr_mimebundle_", DRUPE_PY_FAST(drupe_py_mimebundle),                                             \
-            PyDoc_STR("What a notebook shows. Waits for nothing.")                                           \
-    }
-
 /* --- py_args.c ----------------------------------------------------------------------------------------- */
 
 /* Arguments: a hand-written parser for fast calls, and the conversions that many functions share. */
@@ -234,7 +208,5 @@ drupe_scalar_type drupe_py_scalar_of(drupe_dtype dtype);
 PyObject *drupe_py_info_value(drupe_py_state *state, drupe_device *device, drupe_info key);
 /* The member of that name of an enumeration of drupe.enums. */
 PyObject *drupe_py_word(drupe_py_state *state, const char *enumeration, const char *word);
-/* The members of the bits of a FLAGS property. */
-PyObject *drupe_py_words(drupe_py_state *state, drupe_info key, uint64_t bits);
 
 #endif

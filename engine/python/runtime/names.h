@@ -4,7 +4,6 @@
 
 /* Keywords and attribute names, interned once so that a keyword is found by comparing pointers. */
 #define DRUPE_PY_NAMES(X)                                                                                    \
-    X(advice)                                                                                                \
     X(count)                                                                                                 \
     X(dEvents)                                                                                               \
     X(dest)                                                                                                  \

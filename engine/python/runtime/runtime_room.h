@@ -65,6 +65,8 @@ typedef enum drupe_py_type {
 #define DRUPE_PY_FUNCTION(function) ((void *)(uintptr_t)(function))
 /* The function of a method that takes a vectorcall, and its flags. */
 #define DRUPE_PY_FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+/* The same of one that takes a tuple and a dict. */
+#define DRUPE_PY_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 /* How our types are made: none can be changed or has subclasses. `more`: further flags. */
 #define DRUPE_PY_SPEC(type, full_name, instance, more, table)                                                \
     PyType_Spec drupe_py_##type##_spec = {                                                                   \
@@ -78,6 +80,7 @@ typedef enum drupe_py_type {
 #define DRUPE_PY_SPARES     32
 
 typedef struct drupe_py_state {
+    /* Objects, each owned, or NULL: the module's tp_traverse and tp_clear take all up to `spares`. */
     PyTypeObject *types[DRUPE_PY_TYPE_COUNT];
     PyTypeObject *times;    /* the struct sequence EventTimes */
     PyObject *device_error; /* the base of all; the others by status */

@@ -248,54 +248,34 @@ static bool count_arg(PyObject *object, const drupe_py_copy_end *end, size_t *nb
 
 /* --- Hints ---------------------------------------------------------------------------------------------- */
 
-static PyObject *hint(PyObject *self, PyObject *memory, PyObject *count, PyObject *waits_object,
-                      const uint32_t *advice)
+PyObject *drupe_py_queue_hint(PyObject *self, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *memory, *count, *advice, *waits_object;
     drupe_py_copy_end end = {NULL, 0, NULL, NULL};
     drupe_py_waits waits;
     drupe_event *event = NULL;
-    size_t nbytes = 0;
+    size_t nbytes = 0, number = 0;
+    if (!drupe_py_enter(state) ||
+        !PyArg_ParseTuple(args, "OOOO:_hint", &memory, &count, &advice, &waits_object) ||
+        (advice != Py_None && !drupe_py_size(advice, "advice", &number)))
+        return NULL;
+    if (number > UINT32_MAX) return PyErr_Format(PyExc_OverflowError, "advice is a number of 32 bits");
     if (!drupe_py_waits_arg(state, waits_object, &waits)) return NULL;
     bool good =
         drupe_py_copy_end_arg(state, memory, false, "the memory", &end) && count_arg(count, &end, &nbytes);
     if (good) {
         drupe_submission submission = {.queue = queue_of(self), .waits = waits.events, .nwaits = waits.count};
-        good = (!advice ? drupe_submit_prefetch(&submission, end.pointer, nbytes, &event)
-                        : drupe_submit_advise(&submission, end.pointer, nbytes, *advice, &event)) == DRUPE_OK;
+        drupe_status status =
+            advice == Py_None
+                ? drupe_submit_prefetch(&submission, end.pointer, nbytes, &event)
+                : drupe_submit_advise(&submission, end.pointer, nbytes, (uint32_t)number, &event);
+        good = status == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, queue_of(self));
     }
     drupe_py_copy_end_clear(&end);
     drupe_py_waits_clear(&waits);
     return event_or_none(state, good, event);
-}
-
-PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const drupe_py_signature signature =
-        DRUPE_PY_SIGNATURE("prefetch", 3, 1, DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_wait_for);
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[3];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return hint(self, given[0], given[1], given[2], NULL);
-}
-
-PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
-{
-    static const drupe_py_signature signature =
-        DRUPE_PY_SIGNATURE("mem_advise", 4, 3, DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_advice,
-                           DRUPE_PY_NAME_wait_for);
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[4];
-    size_t advice = 0;
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
-        !drupe_py_size(given[2], "advice", &advice))
-        return NULL;
-    const uint32_t number = (uint32_t)advice;
-    if (number == advice) return hint(self, given[0], given[1], given[3], &number);
-    PyErr_SetString(PyExc_OverflowError, "advice is a number of 32 bits");
-    return NULL;
 }
 
 /* --- Barriers and kernels ------------------------------------------------------------------------------- */

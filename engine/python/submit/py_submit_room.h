@@ -42,9 +42,8 @@ PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *drupe_py_queue_memcpy_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                       PyObject *kwnames);
-PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames);
+/* (memory, count, advice, or None to prefetch, what to wait for) */
+PyObject *drupe_py_queue_hint(PyObject *self, PyObject *args);
 PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames);
 PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

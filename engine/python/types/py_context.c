@@ -76,26 +76,6 @@ static PyObject *context_device_count(PyObject *self, void *closure)
     return PyLong_FromSize_t(drupe_context_device_count(context_of(self)));
 }
 
-DRUPE_PY_WRITTEN(context_get_devices, "_device.get_devices")
-
-/* What all devices can do; None when one of them does not tell. */
-static PyObject *context_words(PyObject *self, void *closure)
-{
-    drupe_py_state *state = drupe_py_state_of(self);
-    drupe_info key = (drupe_info)(intptr_t)closure;
-    uint64_t all = UINT64_MAX;
-    if (!drupe_py_enter(state)) return NULL;
-    for (size_t i = 0; i < drupe_context_device_count(context_of(self)); i++) {
-        drupe_device *device = drupe_context_device(context_of(self), i);
-        uint64_t bits = 0;
-        drupe_status status = drupe_device_info(device, key, &bits, sizeof bits, NULL);
-        if (status == DRUPE_E_UNSUPPORTED) Py_RETURN_NONE;
-        if (status != DRUPE_OK) return drupe_py_raise(state, device);
-        all &= bits;
-    }
-    return drupe_py_words(state, key, all);
-}
-
 static PyObject *context_repr(PyObject *self)
 {
     PyObject *devices = context_devices(self, NULL);
@@ -105,9 +85,6 @@ static PyObject *context_repr(PyObject *self)
 }
 
 static PyMethodDef context_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
-    {"get_devices", DRUPE_PY_FAST(context_get_devices),
-     PyDoc_STR("get_devices($self)\n--\n\nThe devices of the context.")},
     {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's context, for extensions in C.")},
     {NULL, NULL, 0, NULL},
@@ -116,18 +93,6 @@ static PyMethodDef context_methods[] = {
 static PyGetSetDef context_getset[] = {
     {"devices", context_devices, NULL, "The devices of the context.", NULL},
     {"device_count", context_device_count, NULL, "How many there are.", NULL},
-    {"__name__", drupe_py_constant, NULL, "The name of the class.", "Context"},
-    {"platform", drupe_py_written_get, NULL, "The drupe.Platform of its devices.",
-     "_device.context_platform"},
-    {"sycl_platform", drupe_py_written_get, NULL, "The same.", "_device.context_platform"},
-    {"atomic_memory_order_capabilities", context_words, NULL, "Memory orders of atomic operations.",
-     (void *)(intptr_t)DRUPE_INFO_ATOMIC_ORDERS},
-    {"atomic_fence_order_capabilities", context_words, NULL, "Memory orders of fences.",
-     (void *)(intptr_t)DRUPE_INFO_FENCE_ORDERS},
-    {"atomic_memory_scope_capabilities", context_words, NULL, "Memory scopes of atomic operations.",
-     (void *)(intptr_t)DRUPE_INFO_ATOMIC_SCOPES},
-    {"atomic_fence_scope_capabilities", context_words, NULL, "Memory scopes of fences.",
-     (void *)(intptr_t)DRUPE_INFO_FENCE_SCOPES},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -128,28 +128,6 @@ static PyObject *device_get_sizes(PyObject *self, void *closure)
     return some;
 }
 
-/* --- What is written in Python ------------------------------------------------------------------------- */
-
-#define METHODS_IN_PYTHON(X)                                                                                 \
-    X(print_device_info, "print_device_info($self)\n--\n\nPrint the properties that matter most.")           \
-    X(component_devices, "component_devices($self)\n--\n\nThe devices that a composite one is made of.")     \
-    X(can_access_peer, "can_access_peer($self, peer, value=\"access_supported\")\n--\n\n"                    \
-                       "Whether kernels of this device may use (\"access_supported\") or combine "           \
-                       "(\"atomics_supported\") device memory of `peer`.")                                   \
-    X(enable_peer_access, "enable_peer_access($self, peer)\n--\n\nLet kernels use device memory of `peer`.") \
-    X(disable_peer_access, "disable_peer_access($self, peer)\n--\n\nTake that back.")                        \
-    X(get_filter_string, "get_filter_string($self, include_backend=True, include_device_type=True)\n--\n\n"  \
-                         "A filter that selects this device, without the parts not wanted.")                 \
-    X(get_unpartitioned_parent_device,                                                                       \
-      "get_unpartitioned_parent_device($self)\n--\n\nThe whole device that this one is a part of.")          \
-    X(get_device_id, "get_device_id($self)\n--\n\nThe number of the whole device among all of them.")        \
-    X(can_compile, "can_compile($self, language)\n--\n\nWhether programs may be written in \"opencl\" "      \
-                   "(\"ocl\"), \"spirv\" (\"spv\") or \"sycl\".")                                            \
-    X(info, "info($self)\n--\n\nAll properties as a dict; None where one means nothing on this device.")
-
-#define METHOD_FUNCTION(name, doc) DRUPE_PY_WRITTEN(device_##name, "_device." #name)
-METHODS_IN_PYTHON(METHOD_FUNCTION)
-
 /* --- Dividing ------------------------------------------------------------------------------------------ */
 
 /* A list that notebooks show as a table. */
@@ -157,9 +135,7 @@ static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t co
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; i < count; i++) drupe_py_append(&list, drupe_py_device_wrap(state, subs[i]));
-    PyObject *shown = !list ? NULL : drupe_py_written("_listed.DeviceList", NULL, &list, 1, NULL);
-    Py_XDECREF(list);
-    return shown;
+    return drupe_py_call("drupe._listed", "DeviceList", "(N)", list);
 }
 
 /* A word of partition_affinity_domain. */
@@ -221,30 +197,22 @@ static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t 
 }
 
 static PyMethodDef device_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
     {"create_sub_devices", DRUPE_PY_FAST(device_split),
      PyDoc_STR("create_sub_devices($self, partition)\n--\n\n"
                "Divide the device: an integer gives as many sub-devices of that many compute\n"
                "units as there are, a sequence one sub-device of each number of units, a word\n"
                "one for each domain that its units share: \"numa\", \"L3_cache\", ..., or\n"
                "\"next_partitionable\", the first that divides it.")},
-#define METHOD_ENTRY(name, doc) {#name, DRUPE_PY_FAST(device_##name), PyDoc_STR(doc)},
-    METHODS_IN_PYTHON(METHOD_ENTRY)
-#undef METHOD_ENTRY
-        {"addressof_ref", drupe_py_address, METH_NOARGS,
-         PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's device, for extensions in C.")},
+    {"addressof_ref", drupe_py_address, METH_NOARGS,
+     PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's device, for extensions in C.")},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef device_getset[] = {
-    {"__name__", drupe_py_constant, NULL, "The name of the class.", "Device"},
     {"filter_string", device_get_filter, NULL, "The filter that selects this device again.", NULL},
     {"backend", device_get_backend, NULL, "A member of drupe.backend_type: host or opencl.", NULL},
     {"device_type", device_get_type, NULL, "A member of drupe.device_type.", NULL},
     {"default_selector_score", device_get_score, NULL, "Higher is chosen first.", NULL},
-    {"platform", drupe_py_written_get, NULL, "The drupe.Platform that offers it.", "_device.platform"},
-    {"sycl_platform", drupe_py_written_get, NULL, "The same.", "_device.platform"},
-    {"composite_device", drupe_py_constant, NULL, "The device this is a component of, or None.", NULL},
     {"is_cpu", device_is_type, NULL, "Whether it is a CPU.", (void *)(intptr_t)DRUPE_DEVICE_CPU},
     {"is_gpu", device_is_type, NULL, "Whether it is a GPU.", (void *)(intptr_t)DRUPE_DEVICE_GPU},
     {"is_accelerator", device_is_type, NULL, "Whether it is an accelerator.",

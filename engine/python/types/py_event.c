@@ -84,11 +84,6 @@ static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
-DRUPE_PY_WRITTEN(event_wait_for, "_events.wait_for")
-DRUPE_PY_WRITTEN(event_from_future, "_events.from_future")
-DRUPE_PY_WRITTEN(event_add_done_callback, "_events.add_done_callback")
-DRUPE_PY_WRITTEN(event_display, "_repr.display_event")
-
 static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -135,7 +130,7 @@ static PyObject *event_submission(PyObject *self, PyObject *ignored)
 
 static PyObject *event_await(PyObject *self)
 {
-    PyObject *coroutine = drupe_py_written("_events.wait", self, NULL, 0, NULL);
+    PyObject *coroutine = drupe_py_call("drupe._events", "wait", "(O)", self);
     PyObject *iterator = !coroutine ? NULL : PyObject_CallMethod(coroutine, "__await__", NULL);
     Py_XDECREF(coroutine);
     return iterator;
@@ -175,37 +170,21 @@ static PyObject *event_times(PyObject *self, void *closure)
 
 static PyObject *event_repr(PyObject *self)
 {
-    return drupe_py_written("_queue.event_text", self, NULL, 0, NULL);
+    return drupe_py_call("drupe._queue", "event_text", "(O)", self);
 }
 
 static PyMethodDef event_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
     {"wait", DRUPE_PY_FAST(event_wait),
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait until the work is done. Raises what made it fail, and WaitTimeoutError after `timeout` "
                "seconds.")},
-    {"wait_for", DRUPE_PY_FAST(event_wait_for) | METH_STATIC,
-     PyDoc_STR("wait_for(events, timeout=None)\n--\n\nWait for one event or for all of a sequence.")},
-    {"from_future", DRUPE_PY_FAST(event_from_future) | METH_STATIC,
-     PyDoc_STR(
-         "from_future(future)\n--\n\n"
-         "An event that ends when a future of concurrent.futures or asyncio does, for work to wait for.")},
     {"get_wait_list", event_wait_list, METH_NOARGS,
      PyDoc_STR("get_wait_list($self)\n--\n\nThe unfinished events that it waits for by name.")},
-    {"add_done_callback", DRUPE_PY_FAST(event_add_done_callback),
-     PyDoc_STR("add_done_callback($self, function, *, context=None)\n--\n\n"
-               "Call function(event) when the work is done or has failed: on a thread of its own,\n"
-               "`drupe-callbacks`, which holds no lock of the program and calls one function\n"
-               "after the other, in the order in which their events were seen to be over and, for\n"
-               "one event, in which they were added. Output goes to the cell that added it, what\n"
-               "it raises is shown there. For code that must run in an event loop, await the\n"
-               "event instead.")},
     {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's event (drupe_event), as an int.")},
     {"_notify", event_notify, METH_O, NULL},
     {"_finish", event_finish, METH_VARARGS, NULL},
     {"_submission", event_submission, METH_NOARGS, NULL},
-    {"_ipython_display_", DRUPE_PY_FAST(event_display), NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -215,16 +194,8 @@ static PyGetSetDef event_getset[] = {
     {"done", event_done, NULL, "Whether the work is complete or has failed.", NULL},
     {"error", event_error, NULL, "The exception that says why it failed, or None.", NULL},
     {"queue", event_queue, NULL, "The queue of the work; None for an event without one.", NULL},
-    {"execution_status", drupe_py_written_get, NULL, "A member of drupe.enums.event_status_type.",
-     "_queue.execution_status"},
-    {"backend", drupe_py_written_get, NULL, "\"host\" or \"opencl\"; None for an event without a queue.",
-     "_queue.event_backend"},
     {"times", event_times, NULL, "EventTimes in ns, on a profiling queue; waits until the work is done.",
      NULL},
-    {"profiling_info_submit", drupe_py_attribute_of, NULL, "When it was handed to the device, in ns.",
-     "times.submitted"},
-    {"profiling_info_start", drupe_py_attribute_of, NULL, "When the device began, in ns.", "times.started"},
-    {"profiling_info_end", drupe_py_attribute_of, NULL, "When the device was done, in ns.", "times.ended"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -181,10 +181,8 @@ static PyObject *kernel_arguments(PyObject *self, void *closure)
 
 static PyObject *kernel_repr(PyObject *self)
 {
-    return drupe_py_written("_program.kernel_text", self, NULL, 0, NULL);
+    return drupe_py_call("drupe._program", "kernel_text", "(O)", self);
 }
-
-static PyMethodDef kernel_methods[] = {DRUPE_PY_MIMEBUNDLE, {NULL, NULL, 0, NULL}};
 
 static PyMemberDef kernel_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(drupe_py_kernel, vectorcall), READONLY, NULL},
@@ -192,8 +190,6 @@ static PyMemberDef kernel_members[] = {
 };
 
 static PyGetSetDef kernel_getset[] = {
-    /* What inspect asks for, and with it help and completion in front-ends. */
-    {"__signature__", drupe_py_written_get, NULL, NULL, "_repr.call_signature"},
     {"name", kernel_name, NULL, "The function's name.", NULL},
     {"__name__", kernel_name, NULL, "The function's name.", NULL},
     {"num_args", kernel_num_args, NULL, "Number of arguments; None if the backend does not report it.", NULL},
@@ -233,7 +229,6 @@ static PyType_Slot kernel_slots[] = {
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(kernel_repr)},
     {Py_tp_call, DRUPE_PY_FUNCTION(PyVectorcall_Call)},
-    {Py_tp_methods, kernel_methods},
     {Py_tp_members, kernel_members},
     {Py_tp_getset, kernel_getset},
     {0, NULL},

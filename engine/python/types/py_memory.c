@@ -311,20 +311,10 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     return bytes;
 }
 
-DRUPE_PY_WRITTEN(memory_reduce, "_memory.reduced")
-DRUPE_PY_WRITTEN(memory_get_usm_type, "_memory.get_usm_type")
-DRUPE_PY_WRITTEN(memory_get_usm_type_enum, "_memory.get_usm_type_enum")
-
 static PyObject *memory_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory_of(self));
-}
-
-static PyObject *memory_sizeof(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return PyLong_FromSize_t(sizeof(drupe_py_memory) + ((drupe_py_memory *)self)->nbytes);
 }
 
 /* --- Buffer protocol ----------------------------------------------------------------------------------- */
@@ -375,14 +365,6 @@ static PyObject *memory_queue(PyObject *self, void *closure)
     return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue_of(self)));
 }
 
-static PyObject *memory_interface(PyObject *self, void *closure)
-{
-    (void)closure;
-    return Py_BuildValue("{s:(n),s:s,s:(N,O),s:O,s:i,s:i,s:N}", "shape", memory_length(self), "typestr",
-                         "|u1", "data", memory_pointer(self, NULL), Py_False, "strides", Py_None, "offset", 0,
-                         "version", 1, "syclobj", memory_queue(self, NULL));
-}
-
 static PyObject *memory_repr(PyObject *self)
 {
     const char *where = drupe_device_filter(drupe_queue_device(queue_of(self)));
@@ -391,7 +373,6 @@ static PyObject *memory_repr(PyObject *self)
 }
 
 static PyMethodDef memory_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
     {"copy_from_host", memory_from_host, METH_O,
      PyDoc_STR("copy_from_host($self, obj)\n--\n\nCopy the bytes of a buffer to the start of the memory, and "
                "wait.")},
@@ -406,16 +387,7 @@ static PyMethodDef memory_methods[] = {
      PyDoc_STR("memset($self, val=0)\n--\n\nSet every byte, and wait.")},
     {"tobytes", memory_bytes, METH_NOARGS, PyDoc_STR("tobytes($self)\n--\n\nAll bytes.")},
     {"__bytes__", memory_bytes, METH_NOARGS, PyDoc_STR("__bytes__($self)\n--\n\nAll bytes.")},
-    {"get_usm_type", DRUPE_PY_FAST(memory_get_usm_type),
-     PyDoc_STR("get_usm_type($self, context=None)\n--\n\n"
-               "\"device\", \"shared\" or \"host\"; \"unknown\" to another Context or a Queue of one.")},
-    {"get_usm_type_enum", DRUPE_PY_FAST(memory_get_usm_type_enum),
-     PyDoc_STR("get_usm_type_enum($self, context=None)\n--\n\n"
-               "The same as a number: 1 device, 2 shared, 3 host, 0 unknown.")},
     {"accept_contents", memory_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
-    {"__reduce__", DRUPE_PY_FAST(memory_reduce), PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
-    {"__sizeof__", memory_sizeof, METH_NOARGS,
-     PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -430,10 +402,7 @@ static PyMemberDef memory_members[] = {
 static PyGetSetDef memory_getset[] = {
     {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
-    {"device", drupe_py_attribute_of, NULL, "The device of that queue.", "queue.device"},
-    {"context", drupe_py_attribute_of, NULL, "The context of that queue.", "queue.context"},
     {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
-    {"__sycl_usm_array_interface__", memory_interface, NULL, "The description other libraries read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -111,15 +111,10 @@ static PyObject *holder_tuple(const drupe_holder *holder)
     char location[96];
     if (drupe_py_site_text(holder->site, holder->cell, location, sizeof location) == 0)
         strcpy(location, "unknown");
-    PyObject *cell = holder->cell == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(holder->cell);
-    PyObject *number = line <= 0 ? Py_NewRef(Py_None) : PyLong_FromLong(line);
-    PyObject *result =
-        !cell || !number ? NULL
-                         : Py_BuildValue("(ssKKOOOOs)", holder->filter, drupe_mem_kind_name(holder->kind),
-                                         (unsigned long long)holder->bytes, (unsigned long long)holder->count,
-                                         cell, file, number, function, location);
-    Py_XDECREF(cell);
-    Py_XDECREF(number);
+    PyObject *result = Py_BuildValue(
+        "(ssKKNONOs)", holder->filter, drupe_mem_kind_name(holder->kind), (unsigned long long)holder->bytes,
+        (unsigned long long)holder->count, drupe_py_number_or_none(holder->cell), file,
+        drupe_py_number_or_none(line > 0 ? (uint64_t)line : 0), function, location);
     Py_XDECREF((PyObject *)code);
     return result;
 }

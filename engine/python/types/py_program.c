@@ -69,19 +69,14 @@ static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_
     }
     const char *filter = drupe_device_filter(device);
     PyObject *exception = drupe_py_error_object(state, &error, filter, NULL);
-    PyObject *args = !exception ? NULL
-                                : Py_BuildValue("(syy#)", filter, !log ? error.text : log, source->bytes,
-                                                (Py_ssize_t)source->size);
     /* The engine's own text holds the log's first lines, so the explained log stands in its place. */
-    PyObject *done = !args ? NULL
-                           : drupe_py_written("_program.build_failed", exception, &PyTuple_GET_ITEM(args, 0),
-                                              PyTuple_GET_SIZE(args), NULL);
+    PyObject *done = drupe_py_call("drupe._program", "build_failed", "(Osyy#)", exception, filter,
+                                   !log ? error.text : log, source->bytes, (Py_ssize_t)source->size);
     if (done) {
         drupe_py_failure_locate(exception, "build", 0);
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     }
     Py_XDECREF(done);
-    Py_XDECREF(args);
     Py_XDECREF(exception);
 }
 
@@ -258,9 +253,6 @@ static PyObject *program_subscript(PyObject *self, PyObject *name)
     return found ? found : kernel_missing(self, PyExc_KeyError);
 }
 
-DRUPE_PY_WRITTEN(program_has_kernel, "_program.has_kernel")
-DRUPE_PY_WRITTEN(program_dir, "_program.directory")
-
 static PyObject *program_names(PyObject *self, void *closure)
 {
     (void)closure;
@@ -319,12 +311,8 @@ PyMethodDef drupe_py_program_functions[] = {
 };
 
 static PyMethodDef program_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
-    {"__dir__", DRUPE_PY_FAST(program_dir), PyDoc_STR("The kernels and the attributes.")},
     {"get_kernel", program_get_kernel, METH_O,
      PyDoc_STR("get_kernel(name)\n--\n\nA kernel; the same object at each call.")},
-    {"has_kernel", DRUPE_PY_FAST(program_has_kernel),
-     PyDoc_STR("has_kernel(name)\n--\n\nWhether the program has a kernel of this name.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -341,8 +329,6 @@ static PyGetSetDef program_getset[] = {
     {"binary", program_binary, NULL,
      "The built program as bytes, for Program(..., language=\"binary\") on the same device and driver.",
      NULL},
-    {"device", drupe_py_attribute_of, NULL, "The device it was built for.", "queue.device"},
-    {"context", drupe_py_attribute_of, NULL, "The context it belongs to.", "queue.context"},
     {"queue", program_queue_get, NULL,
      "The queue of kernels for which neither an argument nor queue= gives one.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -46,7 +46,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
     for (int i = 2; i < 6; i++)
         if (!given[i]) given[i] = Py_None;
-    PyObject *flags_object = drupe_py_written("_queue.flags", NULL, given + 2, 4, NULL);
+    PyObject *flags_object =
+        drupe_py_call("drupe._queue", "flags", "(OOOO)", given[2], given[3], given[4], given[5]);
     if (!flags_object) return NULL;
     uint32_t flags = (uint32_t)PyLong_AsUnsignedLong(flags_object);
     Py_DECREF(flags_object);
@@ -84,14 +85,7 @@ static void queue_dealloc(PyObject *self)
 
 static PyObject *queue_repr(PyObject *self)
 {
-    uint32_t flags = drupe_queue_flags_of(queue_of(self));
-    return PyUnicode_FromFormat(
-        "<drupe.Queue %u on %s%s%s%s%s at %p>", (unsigned)drupe_queue_number(queue_of(self)),
-        drupe_device_filter(drupe_queue_device(queue_of(self))),
-        flags & DRUPE_QUEUE_OUT_OF_ORDER ? ", out of order" : "",
-        flags & DRUPE_QUEUE_PROFILING ? ", profiling" : "",
-        flags & DRUPE_QUEUE_PRIORITY_LOW ? ", low priority" : "",
-        flags & DRUPE_QUEUE_PRIORITY_HIGH ? ", high priority" : "", (void *)queue_of(self));
+    return drupe_py_call("drupe._queue", "text", "(O)", self);
 }
 
 static PyObject *queue_device(PyObject *self, void *closure)
@@ -108,22 +102,10 @@ static PyObject *queue_context(PyObject *self, void *closure)
     return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
 }
 
-static PyObject *queue_in_order(PyObject *self, void *closure)
+static PyObject *queue_flags(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyBool_FromLong((drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_OUT_OF_ORDER) == 0);
-}
-
-static PyObject *queue_profiling(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyBool_FromLong((drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_PROFILING) != 0);
-}
-
-static PyObject *queue_backend(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue_of(self))));
+    return PyLong_FromUnsignedLong(drupe_queue_flags_of(queue_of(self)));
 }
 
 static PyObject *queue_on_error(PyObject *self, void *closure)
@@ -151,23 +133,6 @@ static PyObject *queue_number(PyObject *self, void *closure)
     return PyLong_FromUnsignedLong(drupe_queue_number(queue_of(self)));
 }
 
-static PyObject *queue_priority(PyObject *self, void *closure)
-{
-    (void)closure;
-    uint32_t flags = drupe_queue_flags_of(queue_of(self));
-    return PyUnicode_FromString(flags & DRUPE_QUEUE_PRIORITY_HIGH  ? "high"
-                                : flags & DRUPE_QUEUE_PRIORITY_LOW ? "low"
-                                                                   : "normal");
-}
-
-DRUPE_PY_WRITTEN(queue_get_device, "_queue.get_sycl_device")
-DRUPE_PY_WRITTEN(queue_get_context, "_queue.get_sycl_context")
-DRUPE_PY_WRITTEN(queue_print_device_info, "_queue.print_device_info")
-DRUPE_PY_WRITTEN(queue_memcpy, "_queue.memcpy")
-DRUPE_PY_WRITTEN(queue_memset, "_queue.memset")
-DRUPE_PY_WRITTEN(queue_memset_async, "_queue.memset_async")
-DRUPE_PY_WRITTEN(queue_host_task, "_events.host_task")
-
 static PyObject *queue_pending(PyObject *self, void *closure)
 {
     (void)closure;
@@ -178,7 +143,7 @@ static PyObject *queue_pending(PyObject *self, void *closure)
 
 static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"wait", 1, 0, 1, {DRUPE_PY_NAME_timeout}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("wait", 1, 0, DRUPE_PY_NAME_timeout);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     uint64_t timeout_ns;
@@ -233,7 +198,6 @@ static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
 }
 
 static PyMethodDef queue_methods[] = {
-    DRUPE_PY_MIMEBUNDLE,
     {"_blockers", queue_blockers, METH_NOARGS,
      PyDoc_STR("_blockers($self)\n--\n\nThe events that its oldest waiting submission still waits for.")},
     {"_idle", queue_idle, METH_O,
@@ -257,50 +221,15 @@ static PyMethodDef queue_methods[] = {
                "Queue a copy between memory objects, contiguous arrays and host buffers, and\n"
                "give its Event. A host buffer is kept alive and must not be changed until the\n"
                "copy is done. With a `dtype`, the size is a number of its elements.")},
-    {"copy_async", DRUPE_PY_FAST(drupe_py_queue_copy),
-     PyDoc_STR("copy_async($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
-               "The same as copy().")},
-    {"memcpy", DRUPE_PY_FAST(queue_memcpy),
-     PyDoc_STR("memcpy($self, dest, src, count=None)\n--\n\n"
-               "Copy `count` bytes and wait until they are there.")},
     {"memcpy_async", DRUPE_PY_FAST(drupe_py_queue_memcpy_async),
      PyDoc_STR(
          "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
          "Queue a copy of `count` bytes and give its Event. Both ends are kept alive until it is done.")},
-    {"memset", DRUPE_PY_FAST(queue_memset),
-     PyDoc_STR("memset($self, mem, val, count=0)\n--\n\n"
-               "Set `count` bytes (0: all) to `val`, from 0 to 255, and wait until it is done.")},
-    {"memset_async", DRUPE_PY_FAST(queue_memset_async),
-     PyDoc_STR("memset_async($self, mem, val, count=0, dEvents=())\n--\n\n"
-               "Queue setting `count` bytes (0: all) to `val`, from 0 to 255, and give its Event.")},
-    {"prefetch", DRUPE_PY_FAST(drupe_py_queue_prefetch),
-     PyDoc_STR("prefetch($self, mem, count=0, wait_for=())\n--\n\n"
-               "A hint that `count` bytes (0: all) will be used on the device soon; gives its Event.")},
-    {"mem_advise", DRUPE_PY_FAST(drupe_py_queue_mem_advise),
-     PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
-               "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be\n"
-               "used; 0 takes earlier advice back. Gives its Event.")},
-    {"submit_async", DRUPE_PY_FAST(drupe_py_queue_submit),
-     PyDoc_STR("submit_async($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n"
-               "--\n\nThe same as submit(), which does not wait either.")},
-    {"submit_barrier", DRUPE_PY_FAST(drupe_py_queue_barrier),
-     PyDoc_STR("submit_barrier($self, wait_for=())\n--\n\nThe same as barrier().")},
+    {"_hint", drupe_py_queue_hint, METH_VARARGS,
+     PyDoc_STR("_hint(mem, count, advice, wait_for)\n--\n\nAdvice about memory, or with None a prefetch.")},
     {"_submit_keep_args_alive", DRUPE_PY_FAST(drupe_py_queue_keep_alive),
      PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
                "Keep an object alive until the events are over; gives an Event for that.")},
-    {"host_task", DRUPE_PY_FAST(queue_host_task),
-     PyDoc_STR("host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"
-               "Call a function when its turn on the queue comes, and give its Event, which\n"
-               "fails with what the function raises. A Python function runs on the main thread,\n"
-               "or on one that waits for a device. A function in C (a ctypes function, or a\n"
-               "PyCapsule of an int (*)(void *)) runs on a thread of the engine, gets the\n"
-               "address of `user`, and fails unless it returns 0.")},
-    {"get_sycl_device", DRUPE_PY_FAST(queue_get_device),
-     PyDoc_STR("get_sycl_device($self)\n--\n\nThe same as `device`.")},
-    {"get_sycl_context", DRUPE_PY_FAST(queue_get_context),
-     PyDoc_STR("get_sycl_context($self)\n--\n\nThe same as `context`.")},
-    {"print_device_info", DRUPE_PY_FAST(queue_print_device_info),
-     PyDoc_STR("print_device_info($self)\n--\n\nPrint what is most important of the device.")},
     {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's queue (drupe_queue), as an int.")},
     {"fill", DRUPE_PY_FAST(drupe_py_queue_fill),
@@ -316,21 +245,13 @@ static PyMethodDef queue_methods[] = {
 static PyGetSetDef queue_getset[] = {
     {"device", queue_device, NULL, "The device of the queue.", NULL},
     {"context", queue_context, NULL, "The context of the queue.", NULL},
-    {"backend", queue_backend, NULL, "\"host\" or \"opencl\".", NULL},
-    {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
-    {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
+    {"_flags", queue_flags, NULL, "What it was opened with, drupe_queue_flags.", NULL},
     {"on_error", queue_on_error, queue_on_error_set,
      "None, or a function that gets the queue's errors as exceptions, where they\n"
      "would be raised otherwise: in queue.wait() and at the end of a cell. It runs on\n"
      "the interpreter's thread.",
      NULL},
     {"number", queue_number, NULL, "The number of this queue in errors and traces.", NULL},
-    {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
-    {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},
-    {"sycl_context", queue_context, NULL, "The same as `context`.", NULL},
-    {"name", drupe_py_attribute_of, NULL, "The name of the device.", "device.name"},
-    {"driver_version", drupe_py_attribute_of, NULL, "The version of the device's driver.",
-     "device.driver_version"},
     {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

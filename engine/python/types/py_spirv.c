@@ -9,8 +9,7 @@ bool drupe_py_values_arg(PyObject *object, PyObject *module, drupe_py_values *va
 {
     *values = (drupe_py_values){NULL, NULL, 0};
     if (!drupe_py_given(object)) return true;
-    PyObject *const args[] = {module, object};
-    values->owner = drupe_py_written("program._spec_values", NULL, args, 2, NULL);
+    values->owner = drupe_py_call("drupe.program", "_spec_values", "(OO)", module, object);
     if (!values->owner) return false;
     values->count = (size_t)PyTuple_GET_SIZE(values->owner);
     values->list = PyMem_Calloc(values->count + 1, sizeof *values->list);

@@ -48,6 +48,8 @@ def __getattr__(name):
 
 def _real(what, number):
     """A number as an int or a float of Python."""
+    if type(number) is float or type(number) is int and -2**63 <= number < 2**63:
+        return number
     kind = _scalar_kind(number)
     if not kind:
         raise TypeError(f"{what} must be a number, not {type(number).__name__}")
@@ -64,7 +66,7 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, 
     stop, step = _real("stop", stop), 1 if step is None else _real("step", step)
     if step == 0 or not _math.isfinite(step):
         raise ValueError("arange: step must be finite and not zero")
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+    if type(start) is type(stop) is type(step) is int:
         count = -((start - stop) // step)  # rounded up
         dtype = "int64" if dtype is None else dtype
     else:

@@ -1,0 +1,409 @@
+"""Members of the engine's classes that need no C: a class of drupe._engine takes those of the class that has its name
+here. Modules behind them are loaded with the first call, since every program that uses the engine loads this one."""
+import operator as _operator
+
+from drupe import _engine
+
+# Operators of NumPy's, and what each is seen from its right side.
+_REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
+              "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
+              "power": "__rpow__", "matmul": "__rmatmul__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
+              "bitwise_xor": "__rxor__", "left_shift": "__rlshift__", "right_shift": "__rrshift__"}
+_COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__lt__",
+             "greater_equal": "__le__"}
+# Where names of NumPy are others than those of the array API.
+_OURS = {"absolute": "abs", "fabs": "abs", "power": "pow"}
+
+
+def _number(left):
+    """A number that NumPy compares has become an array without dimensions: it is a number again."""
+    try:
+        return left[()]
+    except Exception:
+        return left
+
+
+def _refusal(name, method):
+    from drupe import array
+
+    ours = _OURS.get(name, name)
+    if method == "__call__" and hasattr(array, ours):
+        return TypeError(f"numpy.{name}() takes no arrays on devices: drupe.array.{ours}() computes there, and "
+                         "drupe.array.asnumpy(x) copies the values to the host for NumPy")
+    full = name if method == "__call__" else f"{name}.{method}"
+    return TypeError(f"numpy.{full}() takes no arrays on devices, and drupe.array has no such function: "
+                     "drupe.array.asnumpy(x) copies the values to the host for NumPy")
+
+
+PROFILING, OUT_OF_ORDER, LOW, HIGH = 1, 2, 4, 8  # drupe_queue_flags of drupe/queue.h
+
+
+class _Shown:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """What a notebook shows. Waits for nothing."""
+        from drupe import _repr
+
+        return _repr.mimebundle(self, include, exclude)
+
+
+def _attribute(path, doc):
+    """A property that is an attribute of an attribute: "queue.device"."""
+    return property(_operator.attrgetter(path), doc=doc)
+
+
+def _platform(doc):
+    def platform(self):
+        from drupe.platforms import Platform
+
+        return Platform(self.devices[0] if isinstance(self, _engine.Context) else self)
+
+    return property(platform, doc=doc)
+
+
+class Array(_Shown):
+    __array_priority__ = 1000.0  # NumPy asks the operand with the highest
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        """Operators with NumPy's numbers; its functions are refused, with what to call instead.
+
+        An operator whose left side is NumPy's comes here as its ufunc: Array's own operator answers, which takes
+        NumPy's numbers and refuses its arrays. Ufuncs that are called by name would have to copy the array to the host.
+        """
+        name = ufunc.__name__
+        if method == "__call__" and len(inputs) == 2 and inputs[1].__class__ is self.__class__:
+            left = inputs[0]
+            # In +=, the output is the left side, which is refused as it is in +.
+            plain = not options or (len(options) == 1 and "out" in options and options["out"][0] is left)
+            if plain and left.__class__ is not self.__class__:
+                if name in _REFLECTED:
+                    return getattr(self, _REFLECTED[name])(left)
+                if name in _COMPARED:
+                    return getattr(self, _COMPARED[name])(_number(left))
+        raise _refusal(name, method)
+
+    def __array_namespace__(self, /, *, api_version=None):
+        """The module drupe.array."""
+        from drupe import array
+
+        return array
+
+    def __format__(self, specification):
+        """Without dimensions it is formatted as its number is; str() formats every array."""
+        if self.ndim and specification:
+            raise TypeError(f"only an array without dimensions takes a format, and this one has {self.ndim}: take one "
+                            "element, or convert it with x.asnumpy()")
+        return format(str(self) if self.ndim else self.item(), specification)
+
+    def __reduce__(self):
+        """For pickle, which would copy from the device without a word."""
+        raise TypeError("an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
+                        "them with drupe.array.asarray()")
+
+    def _repr_pretty_(self, printer, cycle):
+        """As an element of what IPython prints."""
+        from drupe import _repr
+
+        printer.text(_repr.brief(self, printer))
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        """The description other libraries read."""
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.usm_data._pointer, False),
+                "strides": self.strides, "offset": self._offset, "version": 1, "syclobj": self.queue}
+
+
+class DType:
+    @property
+    def dtype(self):
+        """The same type in NumPy, which is imported."""
+        import numpy
+
+        return numpy.dtype(self.name)
+
+    def __reduce__(self):
+        return type(self), (self.name,)
+
+
+class View:
+    def data(self):
+        """What json() says, as a dict."""
+        import json
+
+        return json.loads(self.json())
+
+
+class Device(_Shown):
+    __name__ = "Device"
+    platform = _platform("The drupe.Platform that offers it.")
+    sycl_platform = _platform("The same.")
+    composite_device = property(lambda self: None, doc="The device this is a component of, or None.")
+
+    def print_device_info(self):
+        """Print the properties that matter most."""
+        from drupe import _device
+
+        _device.print_device_info(self)
+
+    def component_devices(self):
+        """The devices that a composite one is made of."""
+        return ()
+
+    def can_access_peer(self, peer, value="access_supported"):
+        """Whether kernels of this device may use ("access_supported") or combine ("atomics_supported") device memory
+        of `peer`."""
+        from drupe import _device
+
+        return _device.can_access_peer(self, peer, value)
+
+    def enable_peer_access(self, peer):
+        """Let kernels use device memory of `peer`."""
+        from drupe import _device
+
+        _device.need_peer(self, peer)
+
+    def disable_peer_access(self, peer):
+        """Take that back."""
+        from drupe import _device
+
+        _device.need_peer(self, peer)
+
+    def get_filter_string(self, include_backend=True, include_device_type=True):
+        """A filter that selects this device, without the parts not wanted."""
+        from drupe import _device
+
+        return _device.get_filter_string(self, include_backend, include_device_type)
+
+    def get_unpartitioned_parent_device(self):
+        """The whole device that this one is a part of."""
+        while self.parent_device is not None:
+            self = self.parent_device
+        return self
+
+    def get_device_id(self):
+        """The number of the whole device among all of them."""
+        from drupe import _device
+
+        return _device.get_device_id(self)
+
+    def can_compile(self, language):
+        """Whether programs may be written in "opencl" ("ocl"), "spirv" ("spv") or "sycl"."""
+        from drupe import _device
+
+        return _device.can_compile(self, language)
+
+    def info(self):
+        """All properties as a dict; None where one means nothing on this device."""
+        from drupe import _device
+
+        return _device.info(self)
+
+
+def _common(name, doc):
+    """What all devices of a context can do; None when one of them does not tell."""
+    def common(self):
+        first, *others = [getattr(device, name) for device in self.devices]
+        if first is None or None in others:
+            return None
+        return tuple([word for word in first if all(word in one for one in others)])
+
+    return property(common, doc=doc)
+
+
+class Context(_Shown):
+    __name__ = "Context"
+    platform = _platform("The drupe.Platform of its devices.")
+    sycl_platform = _platform("The same.")
+    atomic_memory_order_capabilities = _common("atomic_memory_order_capabilities",
+                                              "Memory orders of atomic operations.")
+    atomic_fence_order_capabilities = _common("atomic_fence_order_capabilities", "Memory orders of fences.")
+    atomic_memory_scope_capabilities = _common("atomic_memory_scope_capabilities",
+                                              "Memory scopes of atomic operations.")
+    atomic_fence_scope_capabilities = _common("atomic_fence_scope_capabilities", "Memory scopes of fences.")
+
+    def get_devices(self):
+        """The devices of the context."""
+        return self.devices
+
+
+class Queue(_Shown):
+    backend = property(lambda self: str(self.device.backend), doc='"host" or "opencl".')
+    is_in_order = property(lambda self: not self._flags & OUT_OF_ORDER,
+                           doc="Whether work starts in the order of its submission.")
+    has_enable_profiling = property(lambda self: bool(self._flags & PROFILING), doc="Whether its events carry times.")
+    priority = property(lambda self: "low" if self._flags & LOW else "high" if self._flags & HIGH else "normal",
+                        doc='"low", "normal" or "high": a hint.')
+    copy_async, submit_async, submit_barrier = _engine.Queue.copy, _engine.Queue.submit, _engine.Queue.barrier
+    sycl_device = _attribute("device", "The same as `device`.")
+    sycl_context = _attribute("context", "The same as `context`.")
+    name = _attribute("device.name", "The name of the device.")
+    driver_version = _attribute("device.driver_version", "The version of the device's driver.")
+
+    def memcpy(self, dest, src, count=None):
+        """Copy `count` bytes and wait until they are there."""
+        self.memcpy_async(dest, src, count).wait()
+
+    def memset(self, mem, val, count=0):
+        """Set `count` bytes (0: all) to `val`, from 0 to 255, and wait until it is done."""
+        self.memset_async(mem, val, count).wait()
+
+    def memset_async(self, mem, val, count=0, dEvents=()):
+        """Queue setting `count` bytes (0: all) to `val`, from 0 to 255, and give its Event."""
+        return self.fill(mem, _operator.index(val), count or None, dEvents)
+
+    def prefetch(self, mem, count=0, wait_for=()):
+        """A hint that `count` bytes (0: all) will be used on the device soon; gives its Event."""
+        return self._hint(mem, count, None, wait_for)
+
+    def mem_advise(self, mem, count, advice, wait_for=()):
+        """A hint to the driver, in its own numbers, how `count` bytes (0: all) will be
+        used; 0 takes earlier advice back. Gives its Event."""
+        return self._hint(mem, count, _operator.index(advice), wait_for)
+
+    def host_task(self, function, args=(), wait_for=(), *, user=None):
+        """Call a function when its turn on the queue comes, and give its Event, which
+        fails with what the function raises. A Python function runs on the main thread,
+        or on one that waits for a device. A function in C (a ctypes function, or a
+        PyCapsule of an int (*)(void *)) runs on a thread of the engine, gets the
+        address of `user`, and fails unless it returns 0."""
+        from drupe import _events
+
+        return _events.host_task(self, function, args, wait_for, user=user)
+
+    def get_sycl_device(self):
+        """The same as `device`."""
+        return self.device
+
+    def get_sycl_context(self):
+        """The same as `context`."""
+        return self.context
+
+    def print_device_info(self):
+        """Print what is most important of the device."""
+        self.device.print_device_info()
+
+
+class Event(_Shown):
+    backend = property(lambda self: None if self.queue is None else self.queue.backend,
+                       doc='"host" or "opencl"; None for an event without a queue.')
+    profiling_info_submit = _attribute("times.submitted", "When it was handed to the device, in ns.")
+    profiling_info_start = _attribute("times.started", "When the device began, in ns.")
+    profiling_info_end = _attribute("times.ended", "When the device was done, in ns.")
+
+    @property
+    def execution_status(self):
+        """A member of drupe.enums.event_status_type."""
+        from drupe import enums
+
+        return enums.event_status_type[{"queued": "submitted", "failed": "complete"}.get(self.status, self.status)]
+
+    @staticmethod
+    def wait_for(events, timeout=None):
+        """Wait for one event or for all of a sequence."""
+        from drupe import _events
+
+        _events.wait_for(events, timeout)
+
+    @staticmethod
+    def from_future(future):
+        """An event that ends when a future of concurrent.futures or asyncio does, for work to wait for."""
+        from drupe import _events
+
+        return _events.from_future(future)
+
+    def add_done_callback(self, function, *, context=None):
+        """Call function(event) when the work is done or has failed: on a thread of its own,
+        `drupe-callbacks`, which holds no lock of the program and calls one function
+        after the other, in the order in which their events were seen to be over and, for
+        one event, in which they were added. Output goes to the cell that added it, what
+        it raises is shown there. For code that must run in an event loop, await the
+        event instead."""
+        from drupe import _events
+
+        _events.add_done_callback(self, function, context=context)
+
+    def _ipython_display_(self):
+        from drupe import _repr
+
+        _repr.display_event(self)
+
+
+class EventTimes(_Shown):
+    pass
+
+
+class _Memory(_Shown):
+    device = _attribute("queue.device", "The device of that queue.")
+    context = _attribute("queue.context", "The context of that queue.")
+
+    def get_usm_type(self, context=None):
+        """"device", "shared" or "host"; "unknown" to another Context or a Queue of one."""
+        if isinstance(context, _engine.Queue):
+            context = context.context
+        if context is not None and not isinstance(context, _engine.Context):
+            raise TypeError(f"a drupe.Context or drupe.Queue is expected, not {type(context).__name__}")
+        return self.usm_type if context in (None, self.context) else "unknown"
+
+    def get_usm_type_enum(self, context=None):
+        """The same as a number: 1 device, 2 shared, 3 host, 0 unknown."""
+        return {"device": 1, "shared": 2, "host": 3}.get(self.get_usm_type(context), 0)
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        """The description other libraries read."""
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._pointer, False), "strides": None, "offset": 0,
+                "version": 1, "syclobj": self.queue}
+
+    def __reduce__(self):
+        """For pickle: the bytes travel with it, and it comes back on the same device where there is one."""
+        from drupe.memory import _restore
+
+        return _restore, (self.usm_type, self.tobytes(), self.device.filter_string)
+
+    def __sizeof__(self):
+        """Bytes of the object and its memory."""
+        return object.__sizeof__(self) + self.nbytes
+
+
+class Program(_Shown):
+    device = _attribute("queue.device", "The device it was built for.")
+    context = _attribute("queue.context", "The context it belongs to.")
+
+    def __dir__(self):
+        """The kernels and the attributes."""
+        return [*self.kernel_names, *object.__dir__(self)]
+
+    def has_kernel(self, name):
+        """Whether the program has a kernel of this name."""
+        try:
+            self.get_kernel(name)
+        except _engine.DeviceNotFoundError:
+            return False
+        return True
+
+
+class Kernel(_Shown):
+    @property
+    def __signature__(self):  # what inspect asks for, and with it help and completion in front-ends
+        from drupe import _repr
+
+        return _repr.call_signature(self)
+
+
+def signature(parameters):
+    """Of an Operation: of objects of foreign types inspect knows a Signature only, which this function is asked for."""
+    import inspect
+
+    return inspect.signature(eval("lambda %s: None" % parameters))
+
+
+MemoryUSMDevice = MemoryUSMShared = MemoryUSMHost = _Memory
+
+
+class _Empty:
+    pass
+
+
+def of(name):
+    """The members for the engine's class of that name."""
+    classes = globals()[name].__mro__[-2::-1] if name in globals() else ()
+    return {key: member for one in classes for key, member in vars(one).items() if key not in vars(_Empty)}
