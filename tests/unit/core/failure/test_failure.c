@@ -234,6 +234,69 @@ static void what_depends_on_it_is_told_without_a_subject(void **state)
     assert_false(drupe_failure_take(&failure));
 }
 
+static void cancelled_work_says_that_it_was(void **state)
+{
+    (void)state;
+    drupe_failure own, cause;
+    size_t left, given_up;
+    const uint64_t noted = latest_note();
+    drupe_event *gate = bench_gate(), *held, *waits, *late;
+    drupe_queue *other;
+    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
+    OK(bench_barrier(bench.queue, gate, &held));
+    OK(bench_barrier(other, held, &waits)); /* submitted before */
+    OK(drupe_queue_cancel(bench.queue, &left, &given_up));
+    assert_int_equal(left, 0);
+    assert_int_equal(given_up, 1);
+    FAILS(drupe_event_wait(held, LONG), DRUPE_E_CANCELLED, "'barrier' on host:cpu:0 was cancelled before it");
+    assert_true(drupe_failure_last(&own, &cause));
+    assert_int_equal(cause.error.status, DRUPE_OK);
+    FAILS(drupe_event_wait(waits, LONG), DRUPE_E_DEPENDENCY, "'cancelled work'");
+    OK(bench_barrier(bench.queue, NULL, &late));
+    OK(drupe_event_wait(late, LONG));
+    assert_int_equal(latest_note(), noted); /* it is no failure */
+    bench_open_gate(gate);
+    drupe_event *all[] = {held, waits, late};
+    for (size_t i = 0; i < 3; i++) drupe_event_release(all[i]);
+    drupe_queue_release(other);
+}
+
+/* A lost device stays lost, however often it is reported. */
+static void causes_stop_what_was_submitted_before_their_report(void **state)
+{
+    (void)state;
+    const drupe_error error = {.status = DRUPE_E_INVALID, .text = "a reason"};
+    drupe_cause *cause = drupe_cause_new(&error, NULL, bench.queue, 1), *pending;
+    const uint64_t before = drupe_inflight_next();
+    assert_null(drupe_queue_trouble(bench.queue));
+    assert_null(drupe_queue_pending_failure(bench.queue, before));
+    drupe_queue_set_cause(bench.queue, cause, before - 1);
+    drupe_queue_set_cause(bench.queue, cause, before); /* the one that stands first stays */
+    pending = drupe_queue_trouble(bench.queue);
+    assert_ptr_equal(pending, cause);
+    drupe_cause_release(pending);
+    pending = drupe_queue_pending_failure(bench.queue, before);
+    assert_ptr_equal(pending, cause);
+    drupe_cause_release(pending);
+    assert_null(drupe_queue_pending_failure(bench.queue, before - 1)); /* it stands before */
+    assert_true(drupe_cause_stops(cause, before + 1000, bench.queue));
+    drupe_cause_report(cause);
+    assert_true(drupe_cause_stops(cause, before, bench.queue));
+    assert_false(drupe_cause_stops(cause, drupe_inflight_next(), bench.queue));
+    assert_null(drupe_queue_trouble(bench.queue));
+    assert_null(drupe_queue_pending_failure(bench.queue, drupe_inflight_next()));
+    assert_ptr_not_equal(pending = drupe_queue_pending_failure(bench.queue, before), NULL);
+    drupe_cause_release(pending);
+    drupe_cause_release(cause);
+    /* One of a device that was lost, which this one was not. */
+    const drupe_error loss = {.status = DRUPE_E_DEVICE_LOST, .text = "a loss"};
+    cause = drupe_cause_new(&loss, NULL, bench.queue, 1);
+    drupe_queue_set_cause(bench.queue, cause, before); /* the older one is over */
+    drupe_cause_report(cause);
+    assert_null(drupe_queue_trouble(bench.queue));
+    drupe_cause_release(cause);
+}
+
 /* --- Taking ---------------------------------------------------------------------------------------------- */
 
 static bool is_second(const drupe_failure *failure, void *user)
@@ -428,6 +491,8 @@ int main(void)
         TEST(a_refused_submission_has_a_record),
         TEST(a_cause_without_work_is_told),
         TEST(what_depends_on_it_is_told_without_a_subject),
+        TEST(cancelled_work_says_that_it_was),
+        TEST(causes_stop_what_was_submitted_before_their_report),
         TEST(failures_are_taken_oldest_first_or_by_choice),
         TEST(closing_the_library_forgets_them),
         TEST(the_log_counts_what_did_not_run),
