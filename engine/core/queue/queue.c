@@ -95,15 +95,33 @@ drupe_event *drupe_queue_newest(const drupe_queue *queue)
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
+static bool waits(const drupe_inflight *entry)
+{
+    for (size_t i = 0; i < entry->nwaits; i++)
+        if (!drupe_phase_over(drupe_event_phase(entry->waits[i]))) return true;
+    return false;
+}
+
+/* What an out-of-order queue holds has a list of its own; on an in-order queue that is the end of the first.
+ */
+static const drupe_inflight *oldest_waiting(const drupe_queue *queue)
+{
+    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred}, *oldest = NULL;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
+        for (const drupe_inflight *entry = lists[i]; entry; entry = entry->next)
+            if ((!oldest || entry->what.number < oldest->what.number) && waits(entry)) oldest = entry;
+    }
+    return oldest;
+}
+
 size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t capacity)
 {
     size_t count = 0;
     pthread_mutex_lock(&queue->lock);
-    for (const drupe_inflight *entry = queue->order.head; entry && count == 0; entry = entry->next) {
-        for (size_t i = 0; i < entry->nwaits && count < capacity; i++) {
-            if (!drupe_phase_over(drupe_event_phase(entry->waits[i])))
-                events[count++] = drupe_event_retain(entry->waits[i]);
-        }
+    const drupe_inflight *entry = oldest_waiting(queue);
+    for (size_t i = 0; entry && i < entry->nwaits && count < capacity; i++) {
+        if (!drupe_phase_over(drupe_event_phase(entry->waits[i])))
+            events[count++] = drupe_event_retain(entry->waits[i]);
     }
     pthread_mutex_unlock(&queue->lock);
     return count;

@@ -1,6 +1,7 @@
 #include "core_bench.h"
 
 struct bench bench;
+static drupe_event *gates[16]; /* each with a reference: a test that fails leaves them closed */
 
 void bench_ok(drupe_status status, const char *what, const char *file, int line)
 {
@@ -50,6 +51,11 @@ int bench_teardown(void **state)
     (void)state;
     drupe_failure failure;
     bool even = true;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(gates); i++) {
+        if (gates[i]) (void)!drupe_event_finish(gates[i], NULL);
+        drupe_event_release(gates[i]);
+        gates[i] = NULL;
+    }
     while (drupe_failure_take(&failure)) {
         print_error("nobody took: '%s': %s\n", failure.label, failure.error.text);
         even = false;
@@ -94,12 +100,20 @@ void bench_expect_bytes(const drupe_memory *memory, unsigned char value, size_t 
 drupe_event *bench_gate(void)
 {
     drupe_event *gate;
+    size_t free = 0;
+    while (gates[free]) assert_true(++free < DRUPE_COUNT_OF(gates));
     OK(drupe_event_open("gate", 0, &gate));
+    gates[free] = drupe_event_retain(gate);
     return gate;
 }
 
 void bench_open_gate(drupe_event *gate)
 {
+    for (size_t i = 0; i < DRUPE_COUNT_OF(gates); i++) {
+        if (gates[i] != gate) continue;
+        drupe_event_release(gates[i]);
+        gates[i] = NULL;
+    }
     OK(drupe_event_finish(gate, NULL));
     drupe_event_release(gate);
 }
