@@ -36,7 +36,7 @@ def tests_of_rooms():
 def build(tests):
     if not (BUILD / "build.ninja").exists():
         run("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DDRUPE_TESTS=ON", "-DDRUPE_PYTHON=OFF",
-            "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O1 -fno-inline")
+            "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O1 -fno-inline -DDRUPE_TEST_COVERAGE")
     run("ninja", "-C", BUILD, "-j2", *tests)
 
 
