@@ -1,4 +1,5 @@
 #include "core_bench.h"
+#include "core/device/device_room.h"
 
 struct bench bench;
 static drupe_event *gates[16]; /* each with a reference: a test that fails leaves them closed */
@@ -40,6 +41,29 @@ int bench_setup(void **state)
     return open_bench(DRUPE_QUEUE_DEFAULT);
 }
 
+/* `host` as drivers are that know neither host functions nor cancelling. */
+static drupe_backend poor;
+static const drupe_backend *rich;
+
+static drupe_slot *host_slot(void)
+{
+    size_t i = 0;
+    while (strcmp(drupe_slot_at(i)->base->name, "host") != 0) assert_true(++i < drupe_slot_count());
+    return drupe_slot_at(i);
+}
+
+int bench_setup_poor(void **state)
+{
+    (void)state;
+    assert_true(drupe_slot_count() > 0);
+    rich = host_slot()->base;
+    poor = *rich;
+    poor.submit_host = NULL;
+    poor.queue_cancel = NULL;
+    host_slot()->base = &poor;
+    return open_bench(DRUPE_QUEUE_DEFAULT);
+}
+
 int bench_setup_unordered(void **state)
 {
     (void)state;
@@ -68,6 +92,8 @@ int bench_teardown(void **state)
     drupe_context_release(bench.context);
     drupe_device_release(bench.device);
     const size_t left = drupe_library_close(LONG);
+    if (rich) host_slot()->base = rich;
+    rich = NULL;
     if (left) print_error("%zu objects are left\n", left);
     return even && left == 0 ? 0 : -1;
 }

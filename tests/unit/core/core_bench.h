@@ -29,9 +29,11 @@ struct bench {
 };
 extern struct bench bench;
 
-/* For cmocka: an in-order queue; an out-of-order one. */
+/* For cmocka: an in-order queue; an out-of-order one; */
 int bench_setup(void **state);
 int bench_setup_unordered(void **state);
+/* An in-order queue of a backend that leaves host functions and cancelling to core. */
+int bench_setup_poor(void **state);
 /* Fails when anything is left, or a failure that the test did not take. */
 int bench_teardown(void **state);
 /* Another context of the same device, with a queue. */

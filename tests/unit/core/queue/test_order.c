@@ -9,6 +9,12 @@ static int setup(void **state)
     return drupe_fault_plan(NULL) == DRUPE_OK ? bench_setup(state) : -1;
 }
 
+static int setup_poor(void **state)
+{
+    drupe_fault_layer(true);
+    return drupe_fault_plan(NULL) == DRUPE_OK ? bench_setup_poor(state) : -1;
+}
+
 static void release_all(drupe_event **events, size_t count)
 {
     for (size_t i = 0; i < count; i++) drupe_event_release(events[i]);
@@ -501,7 +507,9 @@ static void large_products_may_be_ahead_less(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bench_teardown)
+#define TEST(name)                                                                                           \
+    cmocka_unit_test_setup_teardown(name, setup, bench_teardown),                                            \
+        cmocka_unit_test_setup_teardown(name, setup_poor, bench_teardown)
     const struct CMUnitTest tests[] = {
         TEST(what_stands_behind_held_work_is_held),
         TEST(queues_wait_for_each_other_by_events),

@@ -299,7 +299,9 @@ static void silent_work_is_proven_over_by_what_stands_behind(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown)
+#define TEST(name)                                                                                           \
+    cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown),                                      \
+        cmocka_unit_test_setup_teardown(name, bench_setup_poor, bench_teardown)
     const struct CMUnitTest tests[] = {
         TEST(finished_events_are_taken_in_order),
         TEST(work_of_devices_is_watched),
