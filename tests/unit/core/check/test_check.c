@@ -25,7 +25,8 @@ static drupe_memory *shared(size_t bytes)
     return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
 }
 
-/* --- Races ----------------------------------------------------------------------------------------------- */
+/* --- Races -----------------------------------------------------------------------------------------------
+ */
 
 static void two_queues_that_write_the_same_race(void **state)
 {
@@ -36,7 +37,8 @@ static void two_queues_that_write_the_same_race(void **state)
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     FAILS(bench_fill(second, memory, 2, NULL, NULL), DRUPE_E_CHECK,
           "Race: 'fill' on host:cpu:0 would write 1024 bytes");
-    assert_non_null(strstr(drupe_error_last()->text, "may still be writing, and nothing orders the two. Have it"));
+    assert_non_null(
+        strstr(drupe_error_last()->text, "may still be writing, and nothing orders the two. Have it"));
     assert_int_equal(drupe_check_findings(), before + 1);
     OK(bench_fill(second, memory, 2, event, NULL)); /* in order */
     OK(bench_fill(second, memory, 3, NULL, NULL));
@@ -143,7 +145,8 @@ static void only_the_latest_are_known(void **state)
     drupe_memory_release(memory);
 }
 
-/* --- What kernels touch ---------------------------------------------------------------------------------- */
+/* --- What kernels touch ----------------------------------------------------------------------------------
+ */
 
 static drupe_status launch(drupe_queue *queue, void *out, const drupe_access *accesses, size_t naccesses)
 {
@@ -163,7 +166,8 @@ static void kernels_touch_what_they_say(void **state)
     OK(launch(bench.queue, at, &first, 1));
     OK(launch(second, at + 512, &other, 1));
     FAILS(launch(second, at, &first, 1), DRUPE_E_CHECK, "Race");
-    FAILS(launch(bench.queue, at, &outside, 1), DRUPE_E_CHECK, "Out of bounds: test_gid: 64 bytes from offset");
+    FAILS(launch(bench.queue, at, &outside, 1), DRUPE_E_CHECK,
+          "Out of bounds: test_gid: 64 bytes from offset");
     OK(launch(bench.queue, at, &nothing, 1));
     OK(drupe_queue_wait(bench.queue, LONG));
     OK(drupe_queue_wait(second, LONG));
@@ -173,8 +177,11 @@ static void kernels_touch_what_they_say(void **state)
 static void without_a_word_it_is_one_element_an_item(void **state)
 {
     (void)state;
-    static drupe_arg_info info = {
-        .kind = DRUPE_ARG_POINTER, .scalar = DRUPE_SCALAR_U64, .lanes = 1, .name = "out", .type_name = "ulong*"};
+    static drupe_arg_info info = {.kind = DRUPE_ARG_POINTER,
+                                  .scalar = DRUPE_SCALAR_U64,
+                                  .lanes = 1,
+                                  .name = "out",
+                                  .type_name = "ulong*"};
     drupe_memory *memory = shared(1024);
     char *at = drupe_memory_pointer(memory);
     OK(launch(bench.queue, at, NULL, 0)); /* nobody tells: all of the allocation */
@@ -196,7 +203,8 @@ static void without_a_word_it_is_one_element_an_item(void **state)
     drupe_memory_release(memory);
 }
 
-/* --- Bounds ---------------------------------------------------------------------------------------------- */
+/* --- Bounds ----------------------------------------------------------------------------------------------
+ */
 
 static void writes_beside_memory_are_found(void **state)
 {
@@ -205,7 +213,8 @@ static void writes_beside_memory_are_found(void **state)
     char *at = drupe_memory_pointer(memory);
     OK(drupe_check_memory());
     at[100] = 1;
-    FAILS(drupe_check_memory(), DRUPE_E_CHECK, "something wrote 0 bytes behind the shared memory of 100 bytes");
+    FAILS(drupe_check_memory(), DRUPE_E_CHECK,
+          "something wrote 0 bytes behind the shared memory of 100 bytes");
     assert_non_null(strstr(drupe_error_last()->text, "No work that wrote to it is known."));
     OK(drupe_check_memory()); /* told once */
     OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
@@ -303,12 +312,14 @@ static void findings_tell_both_places(void **state)
     FAILS(bench_fill(second, memory, 2, NULL, NULL), DRUPE_E_CHECK, "This one: 'fill', line 12. The other: ");
     OK(drupe_queue_wait(bench.queue, LONG));
     ((char *)drupe_memory_pointer(memory))[64] = 1;
-    FAILS(drupe_check_memory(), DRUPE_E_CHECK, "The work: 'fill', line 12. The memory: 'allocation', line 12.");
+    FAILS(drupe_check_memory(), DRUPE_E_CHECK,
+          "The work: 'fill', line 12. The memory: 'allocation', line 12.");
     drupe_memory_release(memory);
     drupe_library_observe(NULL);
 }
 
-/* --- On and off ------------------------------------------------------------------------------------------ */
+/* --- On and off ------------------------------------------------------------------------------------------
+ */
 
 static void calls_nest(void **state)
 {

@@ -2,7 +2,8 @@
 #include "core/failure/failure_room.h"
 #include "core_bench.h"
 
-/* --- The observer's cells -------------------------------------------------------------------------------- */
+/* --- The observer's cells --------------------------------------------------------------------------------
+ */
 
 static _Atomic(int) cells; /* references */
 static bool in_cell, shows, shares;
@@ -76,7 +77,8 @@ static void wait_for_failure(drupe_event *event, drupe_status status)
     drupe_event_release(event);
 }
 
-/* --- Causes ---------------------------------------------------------------------------------------------- */
+/* --- Causes ----------------------------------------------------------------------------------------------
+ */
 
 static void dependents_name_the_first_cause(void **state)
 {
@@ -225,8 +227,9 @@ static void what_depends_on_it_is_told_without_a_subject(void **state)
     drupe_cause_dependent(cause, NULL, bench.queue, &failure);
     assert_string_equal(failure.label, "work");
     assert_int_equal(failure.error.status, DRUPE_E_DEPENDENCY);
-    assert_non_null(strstr(failure.error.text, "Work on host:cpu:0 did not run, because 'work without an event' "
-                                               "failed before it: Nobody did it."));
+    assert_non_null(strstr(failure.error.text,
+                           "Work on host:cpu:0 did not run, because 'work without an event' "
+                           "failed before it: Nobody did it."));
     assert_null(drupe_cause_on(bench.queue)); /* it happened on none */
     drupe_cause_report(cause);
     drupe_cause_report(cause);
@@ -297,7 +300,8 @@ static void causes_stop_what_was_submitted_before_their_report(void **state)
     drupe_cause_release(cause);
 }
 
-/* --- Taking ---------------------------------------------------------------------------------------------- */
+/* --- Taking ----------------------------------------------------------------------------------------------
+ */
 
 static bool is_second(const drupe_failure *failure, void *user)
 {
@@ -352,7 +356,8 @@ static void closing_the_library_forgets_them(void **state)
     drupe_event_release(next);
 }
 
-/* --- The log --------------------------------------------------------------------------------------------- */
+/* --- The log ---------------------------------------------------------------------------------------------
+ */
 
 static void the_log_counts_what_did_not_run(void **state)
 {
@@ -394,7 +399,8 @@ static void the_log_forgets_the_oldest(void **state)
     }
 }
 
-/* --- Cells ----------------------------------------------------------------------------------------------- */
+/* --- Cells -----------------------------------------------------------------------------------------------
+ */
 
 static drupe_event *fail_in_cell(const char *label)
 {

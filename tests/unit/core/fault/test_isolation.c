@@ -1,5 +1,5 @@
-/* Threads that fault: who goes on, who ends, who is parked, who is told; and the threads of drivers. Each case
- * is a process of its own. */
+/* Threads that fault: who goes on, who ends, who is parked, who is told; and the threads of drivers. Each
+ * case is a process of its own. */
 #include "core/fault/fault_room.h"
 #include "drupe/fault.h"
 #include "leave.h"
@@ -59,7 +59,8 @@ static void expect_killed(void (*body)(void))
     assert_int_equal(WTERMSIG(status), SIGSEGV);
 }
 
-/* --- What is told ---------------------------------------------------------------------------------------- */
+/* --- What is told ----------------------------------------------------------------------------------------
+ */
 
 static _Atomic(int) ntold;
 static drupe_fault told[4];
@@ -76,7 +77,8 @@ static void await_told(int count)
     while (atomic_load(&ntold) < count) sched_yield();
 }
 
-/* --- Threads that fault ---------------------------------------------------------------------------------- */
+/* --- Threads that fault ----------------------------------------------------------------------------------
+ */
 
 #define STACK (256u << 10)
 
@@ -238,7 +240,8 @@ static void faults_of_others_end_the_process(void **state)
     expect_good(of_a_child);
 }
 
-/* --- Claims ---------------------------------------------------------------------------------------------- */
+/* --- Claims ----------------------------------------------------------------------------------------------
+ */
 
 static void claims(void)
 {
@@ -315,7 +318,8 @@ static void claims_are_for_registered_threads(void **state)
     expect_good(the_table);
 }
 
-/* --- Threads of drivers ---------------------------------------------------------------------------------- */
+/* --- Threads of drivers ----------------------------------------------------------------------------------
+ */
 
 static _Atomic(int) leave_now, driver_number, sized;
 static _Atomic(int) divisions[2]; /* host's, driver's */

@@ -24,7 +24,8 @@ static drupe_memory *result_on(drupe_queue *queue, size_t bytes)
     return memory;
 }
 
-/* --- Pieces ---------------------------------------------------------------------------------------------- */
+/* --- Pieces ----------------------------------------------------------------------------------------------
+ */
 
 static void a_piece_is_lent_again_to_its_size_class(void **state)
 {
@@ -105,7 +106,8 @@ static void addresses_are_found_in_what_is_lent_only(void **state)
     drupe_memory_release(drupe_memory_retain(NULL));
 }
 
-/* --- Ordered reuse --------------------------------------------------------------------------------------- */
+/* --- Ordered reuse ---------------------------------------------------------------------------------------
+ */
 
 static void a_result_takes_what_its_queue_still_uses(void **state)
 {
@@ -186,7 +188,8 @@ static void the_middle_of_what_is_used_may_go_first(void **state)
     for (size_t i = 0; i < 3; i++) drupe_memory_release(memories[i]);
 }
 
-/* --- Limits ---------------------------------------------------------------------------------------------- */
+/* --- Limits ----------------------------------------------------------------------------------------------
+ */
 
 static uint32_t here(void)
 {
@@ -233,7 +236,8 @@ static drupe_status open_then(void *user)
     return drupe_event_finish(opener->gate, NULL);
 }
 
-/* The work that holds the memory ends only after the allocation has begun to wait, or before: both are good. */
+/* The work that holds the memory ends only after the allocation has begun to wait, or before: both are good.
+ */
 static void an_allocation_waits_for_work_in_flight(void **state)
 {
     (void)state;
@@ -268,12 +272,14 @@ static void a_driver_that_has_none_is_asked_again(void **state)
           "Delete what is not needed");
     assert_true(stats().reserved < reserved);
     OK(drupe_fault_plan("mem_alloc:1=INTERNAL"));
-    FAILS(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 2 * MIB, 0, &memory), DRUPE_E_INTERNAL, "Planned");
+    FAILS(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 2 * MIB, 0, &memory), DRUPE_E_INTERNAL,
+          "Planned");
     OK(drupe_fault_plan(NULL));
     assert_int_equal(stats().used, 0);
 }
 
-/* --- Wiping ---------------------------------------------------------------------------------------------- */
+/* --- Wiping ----------------------------------------------------------------------------------------------
+ */
 
 static void memory_is_wiped_when_it_is_lent(void **state)
 {
@@ -336,7 +342,8 @@ static void what_is_to_be_wiped_does_not_stay_in_order(void **state)
     OK(drupe_pool_set_wipe(bench.device, 0));
 }
 
-/* --- Holders and devices --------------------------------------------------------------------------------- */
+/* --- Holders and devices ---------------------------------------------------------------------------------
+ */
 
 static void holders_are_listed_by_bytes(void **state)
 {
@@ -383,7 +390,8 @@ static void open_devices_are_told_without_opening_any(void **state)
     drupe_memory_release(memory);
 }
 
-/* --- Between processes ----------------------------------------------------------------------------------- */
+/* --- Between processes -----------------------------------------------------------------------------------
+ */
 
 static void memory_has_a_name_for_others(void **state)
 {
@@ -433,7 +441,8 @@ static void imported_memory_outlives_its_handle_in_work(void **state)
     drupe_memory_release(memory);
 }
 
-/* --- Contents -------------------------------------------------------------------------------------------- */
+/* --- Contents --------------------------------------------------------------------------------------------
+ */
 
 static void memory_that_was_not_written_says_so(void **state)
 {
@@ -471,7 +480,8 @@ static void a_mark_ends_with_the_handle(void **state)
     drupe_event_release(failure);
 }
 
-/* --- Contexts -------------------------------------------------------------------------------------------- */
+/* --- Contexts --------------------------------------------------------------------------------------------
+ */
 
 static void contexts_know_their_devices(void **state)
 {

@@ -1,7 +1,7 @@
 /* Pools over a scripted device with more memory than any machine: what is too large for a size class, what
  * they keep, devices without a kind of memory, contexts over several devices. */
-#include "core_bench.h"
 #include "core/memory/memory_room.h"
+#include "core_bench.h"
 #include "test_script.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -104,7 +104,8 @@ static void limits_come_from_the_environment(void **state)
     assert_int_equal(stats.limit, 64 * GIB); /* no more than there is */
     setenv("DRUPE_MEMORY_LIMIT", "0", 1);
     drupe_pool_set_limit(s.device, 0);
-    FAILS(drupe_memory_alloc(s.queue, DRUPE_MEM_SHARED, 64, 0, &memory), DRUPE_E_NO_MEMORY, "the limit is 1 ");
+    FAILS(drupe_memory_alloc(s.queue, DRUPE_MEM_SHARED, 64, 0, &memory), DRUPE_E_NO_MEMORY,
+          "the limit is 1 ");
     unsetenv("DRUPE_MEMORY_LIMIT");
     drupe_pool_set_limit(s.device, 0);
     assert_int_equal(drupe_limit_free(s.device), 64 * GIB);

@@ -34,7 +34,8 @@ static drupe_event *host_function(drupe_queue *queue, drupe_host_fn fn, void *us
     return event;
 }
 
-/* --- Order ----------------------------------------------------------------------------------------------- */
+/* --- Order -----------------------------------------------------------------------------------------------
+ */
 
 static void what_stands_behind_held_work_is_held(void **state)
 {
@@ -152,7 +153,8 @@ static void host_functions_of_many_queues_run_together(void **state)
     pthread_barrier_destroy(&all);
 }
 
-/* --- Events of the caller -------------------------------------------------------------------------------- */
+/* --- Events of the caller --------------------------------------------------------------------------------
+ */
 
 static void the_caller_ends_its_events(void **state)
 {
@@ -228,7 +230,8 @@ static void an_event_that_failed_already_fails_what_waits(void **state)
     release_all(all, 3);
 }
 
-/* --- Times ----------------------------------------------------------------------------------------------- */
+/* --- Times -----------------------------------------------------------------------------------------------
+ */
 
 static void profiling_queues_have_times(void **state)
 {
@@ -266,7 +269,8 @@ static void displays_may_ask_for_times(void **state)
     drupe_queue_release(queue);
 }
 
-/* --- Opening --------------------------------------------------------------------------------------------- */
+/* --- Opening ---------------------------------------------------------------------------------------------
+ */
 
 static void queues_belong_to_a_member_of_their_context(void **state)
 {
@@ -346,7 +350,8 @@ static void the_native_queue_is_the_drivers(void **state)
     FAILS(drupe_queue_native(bench.queue, &handle), DRUPE_E_UNSUPPORTED, "");
 }
 
-/* --- Failures of the driver ------------------------------------------------------------------------------ */
+/* --- Failures of the driver ------------------------------------------------------------------------------
+ */
 
 static void what_a_driver_refuses_has_not_happened(void **state)
 {
@@ -400,7 +405,8 @@ static void an_event_that_fails_late_stops_what_follows(void **state)
     drupe_memory_release(memory);
 }
 
-/* --- How far ahead --------------------------------------------------------------------------------------- */
+/* --- How far ahead ---------------------------------------------------------------------------------------
+ */
 
 static unsigned pauses;
 static drupe_status pause_answer;
@@ -489,7 +495,7 @@ static void large_products_may_be_ahead_less(void **state)
     pause_answer = DRUPE_E_BUSY;
     drupe_event *gate = bench_gate(), *held = host_function(helper, add_one, &runs, gate);
     for (size_t i = 0; i < 10; i++) OK(bench_barrier(bench.queue, held, NULL));
-    OK(drupe_queue_pace_heavy(bench.queue, 1000)); /* does not count */
+    OK(drupe_queue_pace_heavy(bench.queue, 1000));  /* does not count */
     OK(drupe_queue_pace_heavy(bench.queue, 1.5e8)); /* 33 of these may be ahead */
     assert_int_equal(pauses, 0);
     OK(drupe_queue_pace_heavy(bench.queue, 1e9)); /* five */

@@ -139,7 +139,8 @@ static void closing_gives_users_back(void **state)
     bench_open_gate(gate);
 }
 
-/* --- Cancelling ------------------------------------------------------------------------------------------ */
+/* --- Cancelling ------------------------------------------------------------------------------------------
+ */
 
 struct job {
     pthread_mutex_t lock;
@@ -177,7 +178,10 @@ static void open_job(struct job *job)
     pthread_mutex_unlock(&job->lock);
 }
 
-#define JOB {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}
+#define JOB                                                                                                  \
+    {                                                                                                        \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER                               \
+    }
 
 static void what_runs_goes_on_and_the_rest_is_given_up(void **state)
 {
@@ -244,7 +248,8 @@ static void what_a_driver_has_waits_no_longer(void **state)
     drupe_queue_release(other);
 }
 
-/* --- Memory out of order --------------------------------------------------------------------------------- */
+/* --- Memory out of order ---------------------------------------------------------------------------------
+ */
 
 static drupe_memory *handed_on(drupe_event *gate, bool with_event, drupe_event **event)
 {

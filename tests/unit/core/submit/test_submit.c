@@ -49,7 +49,8 @@ static void release(void *object)
     atomic_fetch_add((_Atomic(int) *)object, 1);
 }
 
-/* --- Copy, fill, hints ----------------------------------------------------------------------------------- */
+/* --- Copy, fill, hints -----------------------------------------------------------------------------------
+ */
 
 static void copies_go_both_ways(void **state)
 {
@@ -113,8 +114,10 @@ static void fills_repeat_a_pattern(void **state)
     FAILS(drupe_submit_fill(&s, at(0), "xxx", 3, 9, NULL), DRUPE_E_INVALID, "not 3");
     FAILS(drupe_submit_fill(&s, at(0), "", 32, 64, NULL), DRUPE_E_INVALID, "not 32");
     FAILS(drupe_submit_fill(&s, at(0), "xxxx", 4, 7, NULL), DRUPE_E_INVALID, "7 bytes cannot be filled");
-    FAILS(drupe_submit_fill(&s, at(2), "xxxx", 4, 8, NULL), DRUPE_E_INVALID, "multiple of its pattern's size 4");
-    FAILS(drupe_submit_fill(&s, drupe_memory_pointer(foreign), "x", 1, 8, NULL), DRUPE_E_INVALID, "needs USM");
+    FAILS(drupe_submit_fill(&s, at(2), "xxxx", 4, 8, NULL), DRUPE_E_INVALID,
+          "multiple of its pattern's size 4");
+    FAILS(drupe_submit_fill(&s, drupe_memory_pointer(foreign), "x", 1, 8, NULL), DRUPE_E_INVALID,
+          "needs USM");
     FAILS(drupe_submit_fill(&s, at(1020), "x", 1, 8, NULL), DRUPE_E_OUT_OF_RANGE, "fill");
 }
 
@@ -136,7 +139,8 @@ static void hints_touch_nothing(void **state)
     bench_expect_bytes(ours, 3, 1024);
 }
 
-/* --- Keeps ----------------------------------------------------------------------------------------------- */
+/* --- Keeps -----------------------------------------------------------------------------------------------
+ */
 
 static void keeps_are_taken_whatever_happens(void **state)
 {
@@ -196,7 +200,8 @@ static void host_functions_say_what_they_touch(void **state)
     FAILS(drupe_submit_host(NULL, write_byte, NULL, NULL), DRUPE_E_INVALID, "needs a queue");
 }
 
-/* --- Kernels --------------------------------------------------------------------------------------------- */
+/* --- Kernels ---------------------------------------------------------------------------------------------
+ */
 
 struct launch {
     drupe_range range;
@@ -303,8 +308,11 @@ static void arguments_are_as_declared(void **state)
                                       {.kind = DRUPE_ARG_VALUE, .name = "n", .type_name = "ulong"},
                                       {.kind = DRUPE_ARG_VALUE, .name = "mul", .type_name = "ulong"},
                                       {.kind = DRUPE_ARG_VALUE, .name = "add", .type_name = "ulong"}};
-    static drupe_form forms[5] = {{DRUPE_ARG_POINTER, 0}, {DRUPE_ARG_POINTER, 0}, {DRUPE_ARG_VALUE, 8},
-                                  {DRUPE_ARG_VALUE, 8},   {DRUPE_ARG_VALUE, 8}};
+    static drupe_form forms[5] = {{DRUPE_ARG_POINTER, 0},
+                                  {DRUPE_ARG_POINTER, 0},
+                                  {DRUPE_ARG_VALUE, 8},
+                                  {DRUPE_ARG_VALUE, 8},
+                                  {DRUPE_ARG_VALUE, 8}};
     struct launch one;
     bench.mad->args = infos;
     bench.mad->forms = forms;
@@ -372,7 +380,8 @@ static void a_refused_launch_leaves_nothing(void **state)
     assert_false(drupe_memory_in_use(ours));
 }
 
-/* --- Instrumented kernels -------------------------------------------------------------------------------- */
+/* --- Instrumented kernels --------------------------------------------------------------------------------
+ */
 
 /* test_gid stands for one: its only argument is the bounds, whose first word it writes. */
 static void launches_of_instrumented_kernels_are_checked(void **state)
@@ -472,7 +481,8 @@ static void what_was_outside_is_told(void **state)
     bench.gid->nargs = 1;
 }
 
-/* --- Barriers and turns ---------------------------------------------------------------------------------- */
+/* --- Barriers and turns ----------------------------------------------------------------------------------
+ */
 
 static void a_barrier_with_nothing_before_is_over(void **state)
 {

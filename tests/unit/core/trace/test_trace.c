@@ -18,7 +18,8 @@ static drupe_trace_queue queue = {.number = 3};
 
 static uint64_t begin(const char *label, const drupe_trace_work *work)
 {
-    const drupe_subject what = {.number = drupe_inflight_next(), .label = label, .site = 17, .cell_number = 4};
+    const drupe_subject what = {
+        .number = drupe_inflight_next(), .label = label, .site = 17, .cell_number = 4};
     drupe_trace_begin(&queue, &what, work);
     return what.number;
 }
@@ -103,7 +104,7 @@ static void an_end_before_the_beginning_is_the_beginning(void **state)
     const drupe_trace_work work = {.kind = DRUPE_WORK_FILL, .ticks = drupe_ticks()};
     const uint64_t number = begin("fill", &work);
     drupe_trace_end_at(number, DRUPE_TRACE_COMPLETE, work.ticks - 1000); /* another processor's counter */
-    const drupe_trace_record record = record_of(number); /* read once: the scale changes */
+    const drupe_trace_record record = record_of(number);                 /* read once: the scale changes */
     assert_int_equal(record.seen_ns, record.submitted_ns);
 }
 
@@ -162,7 +163,8 @@ static void a_skipped_number_is_over_and_has_no_record(void **state)
     assert_false(gone);
 }
 
-/* --- When it ran ----------------------------------------------------------------------------------------- */
+/* --- When it ran -----------------------------------------------------------------------------------------
+ */
 
 static void who_runs_it_tells_when(void **state)
 {
@@ -199,7 +201,8 @@ static void devices_have_clocks_of_their_own(void **state)
     assert_int_equal(record_of(number).ended_ns, 23456);
 }
 
-/* --- A whole ring later ---------------------------------------------------------------------------------- */
+/* --- A whole ring later ----------------------------------------------------------------------------------
+ */
 
 static void nobody_writes_what_belongs_to_a_later_one(void **state)
 {
@@ -253,7 +256,8 @@ static void readers_get_the_latest_ring_in_order(void **state)
     assert_int_equal(drupe_trace_read(drupe_trace_latest(), records, 1), 0);
 }
 
-/* --- Those who follow ------------------------------------------------------------------------------------ */
+/* --- Those who follow ------------------------------------------------------------------------------------
+ */
 
 static void who_waits_is_woken_by_a_number(void **state)
 {
@@ -295,7 +299,8 @@ static void a_submission_wakes_another_thread(void **state)
     }
 }
 
-/* --- As text --------------------------------------------------------------------------------------------- */
+/* --- As text ---------------------------------------------------------------------------------------------
+ */
 
 static size_t place_text(uint32_t site, uint32_t cell, char *text, size_t size)
 {

@@ -165,12 +165,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(every_direction_takes_its_place_on_the_queue),
-        TEST(host_memory_needs_no_bounce),
-        TEST(what_is_copied_is_what_was_written_before),
-        TEST(handles_may_go_while_it_is_under_way),
-        TEST(a_failure_before_it_stops_all_of_it),
-        TEST(any_step_may_fail),
+        TEST(every_direction_takes_its_place_on_the_queue), TEST(host_memory_needs_no_bounce),
+        TEST(what_is_copied_is_what_was_written_before),    TEST(handles_may_go_while_it_is_under_way),
+        TEST(a_failure_before_it_stops_all_of_it),          TEST(any_step_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

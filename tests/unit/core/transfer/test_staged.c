@@ -122,7 +122,8 @@ static void round_trip(size_t size)
     free(to);
 }
 
-/* --- On a CPU -------------------------------------------------------------------------------------------- */
+/* --- On a CPU --------------------------------------------------------------------------------------------
+ */
 
 static void threads_copy_what_is_large(void **state)
 {
@@ -211,7 +212,8 @@ static void a_copy_that_is_cancelled_leaves_nothing(void **state)
     free(to);
 }
 
-/* --- On a GPU -------------------------------------------------------------------------------------------- */
+/* --- On a GPU --------------------------------------------------------------------------------------------
+ */
 
 static void pieces_pass_through_pinned_memory(void **state)
 {
@@ -221,7 +223,7 @@ static void pieces_pass_through_pinned_memory(void **state)
     round_trip(4 * MIB + 8);
     assert_int_equal(pins, 1);
     assert_true(copies > 4);
-    round_trip(41 * MIB + 4); /* more than the ring has, and past what is copied past the caches */
+    round_trip(41 * MIB + 4);  /* more than the ring has, and past what is copied past the caches */
     assert_int_equal(pins, 1); /* the context keeps the ring */
     assert_int_equal(pinned, 1);
     assert_int_equal(flushes > 0, 1);
@@ -237,8 +239,7 @@ static void two_copies_have_two_rings(void **state)
     drupe_event *gate = bench_gate(), *held;
     paint(from, 2 * size);
     OK(bench_barrier(bench.queue, gate, &held));
-    for (size_t i = 0; i < 2; i++)
-        OK(drupe_submit_copy(&s, at + i * size, from + i * size, size, NULL));
+    for (size_t i = 0; i < 2; i++) OK(drupe_submit_copy(&s, at + i * size, from + i * size, size, NULL));
     assert_int_equal(pins, 2);
     bench_open_gate(gate);
     OK(drupe_queue_wait(bench.queue, LONG));
