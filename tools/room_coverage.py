@@ -48,7 +48,8 @@ def measure(room, tests):
         run("ctest", "--test-dir", BUILD, "-j2", "--output-on-failure", "-R", f"^({'|'.join(tests)})$")
     files = {}
     for notes in sorted((OBJECTS / room).glob("*.gcno")):
-        text = run("gcov", "--json-format", "--stdout", "--branch-probabilities", notes, cwd=BUILD, stderr=subprocess.DEVNULL)
+        text = run("gcov", "--json-format", "--stdout", "--branch-probabilities", notes, cwd=BUILD,
+                   stderr=subprocess.DEVNULL)
         source = ROOT / "engine/core" / room / notes.name.removesuffix(".gcno")
         written = source.read_text().splitlines()
         for file in json.loads(text)["files"]:
@@ -85,8 +86,9 @@ def main(wanted):
                 show(f"    {name}", row)
             for line in files[name] if wanted else []:
                 missed = sum(way["count"] == 0 for way in line["branches"])
+                said = f"{missed} branches" if line["count"] else "not reached"
                 if line["count"] == 0 or missed:
-                    print(f"        {line['line_number']}: " + (f"{missed} branches" if line["count"] else "not reached"))
+                    print(f"        {line['line_number']}: {said}")
     show("all", total)
 
 
