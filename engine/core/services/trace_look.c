@@ -85,13 +85,20 @@ uint64_t drupe_trace_oldest(uint32_t number)
     return oldest;
 }
 
-/* Looked for in the queue's list only: whoever asks keeps nothing of it alive. */
+static const drupe_inflight *find(const drupe_inflight *list, uint64_t id)
+{
+    while (list && list->what.number != id) list = list->next;
+    return list;
+}
+
+/* Looked for in the queue's lists only: whoever asks keeps nothing of it alive. What an out-of-order queue
+ * holds has a list of its own. */
 static drupe_trace_start start_on(drupe_queue *queue, uint64_t id)
 {
     drupe_trace_start start = DRUPE_TRACE_BEGUN;
     pthread_mutex_lock(&queue->lock);
-    const drupe_inflight *entry = queue->order.head;
-    while (entry && entry->what.number != id) entry = entry->next;
+    const drupe_inflight *entry = find(queue->order.head, id);
+    if (!entry) entry = find(queue->order.deferred, id);
     drupe_event *event = entry ? entry->event : NULL;
     if (event && drupe_event_phase(event) == DRUPE_PHASE_DEFERRED) start = DRUPE_TRACE_BEHIND;
     if (event && drupe_event_phase(event) == DRUPE_PHASE_NATIVE) {
