@@ -146,7 +146,7 @@ void bench_open_gate(drupe_event *gate)
 
 static drupe_submission on(drupe_queue *queue, drupe_event *const *wait)
 {
-    return (drupe_submission){.queue = queue, .waits = wait, .nwaits = 1};
+    return (drupe_submission){.queue = queue, .waits = wait, .nwaits = *wait != NULL};
 }
 
 static drupe_status fail_as_planned(void *user)
