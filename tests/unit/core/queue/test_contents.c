@@ -409,8 +409,10 @@ static void the_drivers_queue_is_given_in_order(void **state)
 static int silent_failures;
 static const char *silent_text;
 
+/* Its last event is complete a moment before it knows that all is over. */
 static drupe_status queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
+    if (timeout_ns == 0) return drupe_error_set(DRUPE_E_TIMEOUT, "Not quite.");
     drupe_status status = real->queue_wait(queue, timeout_ns);
     if (status != DRUPE_OK || silent_failures == 0) return status;
     silent_failures--;
@@ -437,8 +439,7 @@ static void silent_failures_have_suspects(void **state)
         occupy_driver(bench.queue);
         OK(drupe_memory_contents(memory));
         atomic_store(&go_on, 1);
-        do OK(drupe_queue_wait(bench.queue, LONG));
-        while (bench.queue->proof.silent);
+        OK(drupe_queue_wait(bench.queue, LONG));
         silent_text = cases[i].text;
         silent_failures = 1;
         occupy_driver(bench.queue);
@@ -449,10 +450,7 @@ static void silent_failures_have_suspects(void **state)
                 OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
         }
         atomic_store(&go_on, 1);
-        /* A driver that is still at its end when it is asked tells the next time. */
-        drupe_status status = DRUPE_OK;
-        while (status == DRUPE_OK && silent_failures) status = drupe_queue_wait(bench.queue, LONG);
-        assert_int_equal(status, DRUPE_E_INTERNAL);
+        assert_int_equal(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL);
         assert_string_equal(drupe_error_last()->text, cases[i].text);
         drupe_failure cause;
         assert_true(drupe_failure_last(&failure, &cause));
