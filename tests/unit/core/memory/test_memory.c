@@ -1,4 +1,5 @@
 /* Memory of a device: pieces and handles, limits, who holds it, other processes, contents. */
+#include "core/device/device_room.h"
 #include "core_bench.h"
 #include "layers/fault_layer.h"
 
@@ -104,6 +105,47 @@ static void addresses_are_found_in_what_is_lent_only(void **state)
     drupe_memory_release(memory);
     assert_null(drupe_memory_find(at)); /* it waits in a pool */
     drupe_memory_release(drupe_memory_retain(NULL));
+}
+
+static void ranges_end_where_memory_does(void **state)
+{
+    (void)state;
+    char here[64];
+    const drupe_submission s = {.queue = bench.queue};
+    drupe_memory *memory = shared(1000);
+    char *at = drupe_memory_pointer(memory);
+    FAILS(drupe_submit_copy(&s, at + 990, here, 11, NULL), DRUPE_E_OUT_OF_RANGE,
+          "11 bytes from offset 990 run past the end of an allocation of 1000 bytes");
+    FAILS(drupe_submit_copy(&s, here, at - 8, 16, NULL), DRUPE_E_OUT_OF_RANGE,
+          "16 bytes of host memory run into an allocation");
+    OK(drupe_submit_copy(&s, at + 990, here, 10, NULL));
+    OK(drupe_queue_wait(bench.queue, LONG));
+    drupe_queue_collect(bench.queue);
+    drupe_memory_release(memory);
+    FAILS(drupe_submit_copy(&s, at, here, 8, NULL), DRUPE_E_INVALID,
+          "not allocated"); /* it waits in a pool */
+}
+
+static void a_device_may_lack_a_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        drupe_info info;
+        drupe_mem_kind kind;
+        const char *text;
+    } cases[] = {
+        {DRUPE_INFO_USM_SHARED, DRUPE_MEM_SHARED, "has no memory of kind 'shared'. Use device memory"},
+        {DRUPE_INFO_USM_DEVICE, DRUPE_MEM_DEVICE, "has no memory of kind 'device'."}};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        drupe_memory *memory;
+        uint64_t *number = bench.device->info[cases[i].info].number;
+        const uint64_t before = *number;
+        *number = DRUPE_USM_NONE;
+        drupe_queue *queue = bench_elsewhere(); /* pools ask when they are opened */
+        FAILS(drupe_memory_alloc(queue, cases[i].kind, 8, 0, &memory), DRUPE_E_UNSUPPORTED, cases[i].text);
+        *number = before;
+        drupe_queue_release(queue);
+    }
 }
 
 /* --- Ordered reuse ---------------------------------------------------------------------------------------
@@ -528,6 +570,8 @@ int main(void)
         TEST(requests_that_cannot_be_are_refused),
         TEST(small_pieces_are_aligned_on_request),
         TEST(addresses_are_found_in_what_is_lent_only),
+        TEST(ranges_end_where_memory_does),
+        TEST(a_device_may_lack_a_kind),
         TEST(a_result_takes_what_its_queue_still_uses),
         TEST(what_two_queues_use_is_nobodys),
         TEST(the_middle_of_what_is_used_may_go_first),

@@ -226,6 +226,33 @@ static void a_compiler_may_not_tell(void **state)
     drupe_program_release(program);
 }
 
+static void languages_that_no_device_takes_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        drupe_language language;
+        const char *name;
+    } cases[] = {{DRUPE_LANG_SPIRV, "SPIR-V"},
+                 {DRUPE_LANG_BINARY, "binary programs"},
+                 {DRUPE_LANG_C, "C"},
+                 {DRUPE_LANG_BUILTIN, ""},
+                 {(drupe_language)4096, "this language"}};
+    drupe_program *program;
+    void *bytes;
+    size_t size;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        drupe_source source = source_of("text");
+        source.language = cases[i].language;
+        FAILS(drupe_program_open(t.context, t.device, &source, NULL, &program), DRUPE_E_UNSUPPORTED,
+              cases[i].name);
+    }
+    drupe_source empty = source_of("");
+    assert_int_equal(drupe_program_open(t.context, t.device, &empty, NULL, &program), DRUPE_E_INVALID);
+    program = open_program("text");
+    FAILS(drupe_program_binary(program, &bytes, &size), DRUPE_E_UNSUPPORTED, "binary programs");
+    drupe_program_release(program);
+}
+
 /* What is kept with a binary is found again, if it is sound. */
 static void packed_arguments_are_found_again(void **state)
 {
@@ -491,12 +518,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(programs_know_where_they_are_from), TEST(kernels_tell_their_arguments),
-        TEST(words_are_for_simple_kernels),      TEST(a_compiler_may_not_tell),
-        TEST(packed_arguments_are_found_again),  TEST(numbers_are_told_by_their_type),
-        TEST(memory_is_told_by_kind_and_size),   TEST(launches_are_told_with_their_range),
-        TEST(who_waits_takes_the_program),       TEST(a_failed_build_is_told_to_who_takes_it),
-        TEST(who_leaves_drops_what_comes_of_it), TEST(values_of_constants_are_copied),
+        TEST(programs_know_where_they_are_from),
+        TEST(kernels_tell_their_arguments),
+        TEST(words_are_for_simple_kernels),
+        TEST(a_compiler_may_not_tell),
+        TEST(languages_that_no_device_takes_are_refused),
+        TEST(packed_arguments_are_found_again),
+        TEST(numbers_are_told_by_their_type),
+        TEST(memory_is_told_by_kind_and_size),
+        TEST(launches_are_told_with_their_range),
+        TEST(who_waits_takes_the_program),
+        TEST(a_failed_build_is_told_to_who_takes_it),
+        TEST(who_leaves_drops_what_comes_of_it),
+        TEST(values_of_constants_are_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
