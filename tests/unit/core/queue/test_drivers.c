@@ -39,18 +39,35 @@ static drupe_status queue_flush(drupe_queue *queue)
     return flush_answer == DRUPE_OK ? DRUPE_OK : drupe_error_set(flush_answer, "It cannot be flushed.");
 }
 
+static _Atomic(int) go_on;
+
+/* The driver is at this until the test lets it go on. */
+static drupe_status occupy(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&go_on)) sched_yield();
+    return DRUPE_OK;
+}
+
 static void work_is_flushed_before_it_is_waited_for(void **state)
 {
     (void)state;
     drupe_event *event;
-    drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 1u << 20);
+    drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 4096);
+    const drupe_submission s = {.queue = bench.queue};
     table.queue_flush = queue_flush;
     for (int i = 0; i < 2; i++) {
         flush_answer = i ? DRUPE_E_INTERNAL : DRUPE_OK; /* shows in the events, if it matters */
+        atomic_store(&go_on, 0);
+        OK(drupe_submit_host(&s, occupy, NULL, NULL));
         atomic_store(&flushes, 0);
         OK(bench_fill(bench.queue, memory, 1, NULL, &event));
+        const drupe_status status = drupe_event_wait(event, 0);
+        const int flushed = atomic_load(&flushes);
+        atomic_store(&go_on, 1);
         OK(drupe_event_wait(event, LONG));
-        assert_true(atomic_load(&flushes) > 0);
+        assert_int_equal(status, DRUPE_E_TIMEOUT);
+        assert_true(flushed > 0);
         OK(drupe_queue_wait(bench.queue, LONG));
         drupe_event_release(event);
     }
