@@ -117,7 +117,8 @@ static void without_memory_nothing_is_left(void **state)
     ends_walk(watching_and_cancelling);
 }
 
-/* --- A forked child -------------------------------------------------------------------------------------- */
+/* --- A forked child --------------------------------------------------------------------------------------
+ */
 
 static drupe_event *event;
 static drupe_watch *watch;
