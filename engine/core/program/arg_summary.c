@@ -64,7 +64,6 @@ struct line {
 static void add(struct line *line, const char *format, ...) DRUPE_PRINTF(2, 3);
 static void add(struct line *line, const char *format, ...)
 {
-    if (line->used + 1 >= line->size) return;
     va_list list;
     va_start(list, format);
     int length = vsnprintf(line->text + line->used, line->size - line->used, format, list);

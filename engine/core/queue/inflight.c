@@ -473,9 +473,10 @@ drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complet
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&queue->lock);
     if (queue->proof.silent || !complete) {
-        /* When work was added meanwhile the driver may still be busy, which proves nothing and harms nothing.
-         */
-        uint64_t left = complete ? 0 : left_ns;
+        /* When work was added meanwhile, also by others, the driver may still be busy, which proves nothing
+         * and harms nothing. Otherwise it is about to be idle, and what it has to report is waited for. */
+        bool added = queue->shared || (queue->order.tail && queue->order.tail->what.number > number);
+        uint64_t left = complete && added ? 0 : left_ns;
         status = queue->base.slot->backend->queue_wait(queue, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
         if (status != DRUPE_E_TIMEOUT) queue->proof.silent = false;
         if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;

@@ -106,9 +106,9 @@ static drupe_status run(const drupe_submission *s, drupe_kernel *kernel, const d
     void *pointer = memory->base;
     drupe_access accesses[DRUPE_BOUNDS_OPERANDS + 1];
     drupe_submission own = *s;
-    memcpy(all, args, nargs * sizeof *all);
+    for (size_t i = 0; i < nargs; i++) all[i] = args[i];
     all[nargs] = (drupe_arg){DRUPE_ARG_POINTER, sizeof pointer, &pointer};
-    memcpy(accesses, s->accesses, s->naccesses * sizeof *accesses);
+    for (size_t k = 0; k < s->naccesses; k++) accesses[k] = s->accesses[k];
     accesses[s->naccesses] = (drupe_access){pointer, sizeof(drupe_bounds), true};
     own.accesses = accesses;
     own.naccesses = s->naccesses + 1;

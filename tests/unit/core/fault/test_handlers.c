@@ -2,6 +2,7 @@
  * process of its own. */
 #include "base/base.h"
 #include "drupe/fault.h"
+#include "leave.h"
 #include "test_script.h"
 #include <pthread.h>
 #include <sched.h>
@@ -33,12 +34,12 @@ static int decide(int signal, void *siginfo, void *ucontext)
 
 static void plain(int signal)
 {
-    _exit(asked == 1 && signal == SIGSEGV ? GOOD : BAD);
+    leave(asked == 1 && signal == SIGSEGV ? GOOD : BAD);
 }
 
 static void with_info(int signal, siginfo_t *info, void *context)
 {
-    _exit(asked == 1 && signal == SIGSEGV && info->si_signo == SIGSEGV && context ? GOOD : BAD);
+    leave(asked == 1 && signal == SIGSEGV && info->si_signo == SIGSEGV && context ? GOOD : BAD);
 }
 
 static void jump(int signal)
@@ -56,7 +57,7 @@ static void set_handler(void (*handler)(int))
 
 static void install(void)
 {
-    if (drupe_fault_install(decide) != DRUPE_OK || drupe_fault_install(NULL) != DRUPE_OK) _exit(BAD);
+    if (drupe_fault_install(decide) != DRUPE_OK || drupe_fault_install(NULL) != DRUPE_OK) leave(BAD);
 }
 
 static void fault(void)
@@ -74,7 +75,7 @@ static int end_of(void (*body)(void))
         static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
         for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) signal(signals[i], SIG_DFL);
         body();
-        _exit(BAD);
+        leave(BAD);
     }
     assert_true(child > 0 && waitpid(child, &status, 0) == child);
     return status;
@@ -157,9 +158,9 @@ static int mend(int signal, void *siginfo, void *ucontext)
 
 static void returns(void)
 {
-    if (drupe_fault_install(mend) != DRUPE_OK) _exit(BAD);
+    if (drupe_fault_install(mend) != DRUPE_OK) leave(BAD);
     if (sigsetjmp(behind, 1) == 0) fault();
-    _exit(GOOD);
+    leave(GOOD);
 }
 
 static void a_claimed_fault_returns(void **state)
@@ -182,7 +183,7 @@ static void *faulty(void *unused)
     (void)unused;
     atomic_store(&parked, (int)syscall(SYS_gettid));
     fault();
-    _exit(BAD); /* it came back */
+    leave(BAD); /* it came back */
 }
 
 /* Whether a thread blocks the signal. */
@@ -200,17 +201,17 @@ static bool blocks(int thread, int signal)
 static void ends_there(int signal)
 {
     (void)signal;
-    _exit(BAD);
+    leave(BAD);
 }
 
 static void parks(void)
 {
     pthread_t thread;
     signal(SIGTERM, ends_there);
-    if (drupe_fault_install(park) != DRUPE_OK || pthread_create(&thread, NULL, faulty, NULL) != 0) _exit(BAD);
+    if (drupe_fault_install(park) != DRUPE_OK || pthread_create(&thread, NULL, faulty, NULL) != 0) leave(BAD);
     while (!asked || !blocks(atomic_load(&parked), SIGTERM)) sched_yield();
     pthread_kill(thread, SIGTERM);
-    _exit(GOOD);
+    leave(GOOD);
 }
 
 static void a_parked_thread_stays(void **state)

@@ -1,0 +1,58 @@
+#include "core_ends.h"
+#include "fault/leave.h"
+#include "walk/wrap.h"
+#include <sys/wait.h>
+
+int ends_setup(void **state)
+{
+    const int result = bench_setup(state);
+    assert_int_equal(result, 0);
+    return result;
+}
+
+bool ends_good(drupe_status status)
+{
+    const char *text = drupe_error_last()->text;
+    if (status == DRUPE_OK) return true;
+    if (strlen(text) < 10) fail_msg("'%s' is no sentence", text);
+    return false;
+}
+
+static bool run(void (*scene)(void), wrap_kind kind, unsigned long n)
+{
+    void *state = NULL;
+    ends_setup(&state);
+    wrap_plan(kind, n);
+    scene();
+    const bool made = wrap_made() > 0;
+    wrap_plan(WRAP_NOTHING, 0);
+    if (bench_teardown(&state) != 0) fail_msg("allocation or thread %lu", n);
+    return made;
+}
+
+void ends_walk(void (*scene)(void))
+{
+    unsigned long n = 1, threads = 1;
+    assert_false(run(scene, WRAP_NOTHING, 0));
+    while (run(scene, WRAP_MALLOC, n)) n++;
+    while (run(scene, WRAP_THREAD, threads)) threads++;
+    assert_true(n > 1);
+}
+
+void ends_fail(const char *what, int line)
+{
+    fprintf(stderr, "line %d: %s: %s\n", line, what, drupe_error_last()->text);
+    leave(1);
+}
+
+void ends_in_child(void (*body)(void))
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        body();
+        leave(0);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+}

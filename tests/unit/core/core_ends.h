@@ -1,0 +1,24 @@
+/* For tests of rooms at their ends: each allocation of host memory fails in turn, and a forked child. */
+#ifndef CORE_ENDS_H
+#define CORE_ENDS_H
+
+#include "core_bench.h"
+
+/* Run the scene with a bench of its own once for each allocation and each start of a thread that it makes,
+ * which fails then. Nothing may be left behind. */
+void ends_walk(void (*scene)(void));
+/* In a scene: whether the call was good. A failure has to be a sentence. */
+bool ends_good(drupe_status status);
+int ends_setup(void **state);
+/* Run the body in a forked child of the process, which has the library open; it must come to its end. */
+void ends_in_child(void (*body)(void));
+_Noreturn void ends_fail(const char *what, int line);
+#define ENDS_MUST(condition)                                                                                 \
+    do {                                                                                                     \
+        if (!(condition)) ends_fail(#condition, __LINE__);                                                   \
+    } while (0)
+/* The call is refused, because this is a forked child. */
+#define ENDS_FORKED(call)                                                                                    \
+    ENDS_MUST((call) != DRUPE_OK && strstr(drupe_error_last()->text, "fork"))
+
+#endif

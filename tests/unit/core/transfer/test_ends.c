@@ -1,0 +1,42 @@
+/* Copies between contexts without host memory, one allocation after the other. */
+#include "core_ends.h"
+
+static void copies(void)
+{
+    drupe_context *context = NULL;
+    drupe_queue *far = NULL;
+    drupe_memory *near = NULL, *there = NULL, *beyond = NULL;
+    drupe_failure failure;
+    const drupe_submission s = {.queue = bench.queue};
+    if (ends_good(drupe_context_open(&bench.device, 1, &context)) &&
+        ends_good(drupe_queue_open(context, bench.device, 0, &far)) &&
+        ends_good(drupe_memory_alloc(bench.queue, DRUPE_MEM_DEVICE, 256, 0, &near)) &&
+        ends_good(drupe_memory_alloc(far, DRUPE_MEM_DEVICE, 256, 0, &there)) &&
+        ends_good(drupe_memory_alloc(far, DRUPE_MEM_DEVICE, 256, 0, &beyond))) {
+        drupe_memory *const ends[][2] = {{there, near}, {near, there}, {beyond, there}};
+        for (size_t i = 0; i < DRUPE_COUNT_OF(ends); i++)
+            ends_good(drupe_submit_copy(&s, drupe_memory_pointer(ends[i][0]),
+                                        drupe_memory_pointer(ends[i][1]), 256, NULL));
+    }
+    for (int i = 0; i < 100 && !drupe_queue_idle(bench.queue, LONG / 100); i++) continue;
+    (void)!drupe_queue_wait(bench.queue, LONG);
+    while (drupe_failure_take(&failure)) continue;
+    drupe_queue_collect(bench.queue);
+    drupe_memory_release(near);
+    drupe_memory_release(there);
+    drupe_memory_release(beyond);
+    drupe_queue_release(far);
+    drupe_context_release(context);
+}
+
+static void without_memory_nothing_is_left(void **state)
+{
+    (void)state;
+    ends_walk(copies);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(without_memory_nothing_is_left)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
