@@ -79,7 +79,8 @@ struct drupe_device {
     drupe_device *root;   /* itself for a root */
     drupe_device_type type;
     bool opened;               /* the backend has seen it: device_close() is due */
-    bool listed;               /* one of slot->devices */
+    bool listed;               /* of a part: the library has it, in slot->devices or above one of those */
+    uint32_t due;              /* references that are the library's own: the list's, and those of parts */
     const char *filter;        /* malloc'ed; "" until it has a name */
     drupe_partition_kind made; /* how a sub-device was made, and along which domain */
     drupe_domain made_along;

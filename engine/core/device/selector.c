@@ -257,6 +257,7 @@ static void take_device(drupe_slot *slot, drupe_device *device)
     for (; device->parent; device = device->parent) {
         if (device->listed) continue;
         device->listed = true;
+        device->parent->due++;
         drupe_device_conceal(device);
         atomic_fetch_sub(&slot->live, 1);
     }

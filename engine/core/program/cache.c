@@ -45,7 +45,7 @@ static struct cache {
     const drupe_device *asked_device; /* of the program whose binary is being asked for */
     unsigned flushing;
     uint64_t seen, since; /* the last activity that the writer saw, and when */
-    bool asked, marked;   /* the environment was read; files of the folder may be deleted */
+    bool asked;           /* the environment was read */
     int folder;
     drupe_cache_info known;
     _Atomic(uint64_t) builds; /* that have ended */
@@ -108,7 +108,7 @@ static void settle_locked(void)
         note_reason(drupe_error_last()->text);
     else
         cache.known.on = true;
-    cache.marked = cache.known.on && drupe_cache_mark(cache.folder);
+    if (cache.known.on) drupe_cache_mark(cache.folder);
     drupe_error_restore(&kept);
 }
 
@@ -202,38 +202,21 @@ uint64_t drupe_library_activity(void)
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
-/* How many bytes the cache may have; and whether files in its folder may be deleted. */
-static bool limit_get(uint64_t *limit)
-{
-    pthread_mutex_lock(&cache.lock);
-    bool marked = cache.marked;
-    *limit = cache.known.limit;
-    pthread_mutex_unlock(&cache.lock);
-    return marked;
-}
-
 static drupe_status write_record(int fd, const char *name, const drupe_record *record)
 {
     void *bytes;
     size_t size;
     DRUPE_TRY(drupe_record_pack(record, &bytes, &size));
     drupe_span part = {bytes, size};
-    drupe_status status;
-    uint64_t limit;
-    const bool tidy = limit_get(&limit);
-    if (!tidy && size <= limit && drupe_cache_make_room(fd, limit, false) > limit - size) {
-        status =
-            drupe_error_set(DRUPE_E_UNAVAILABLE,
-                            "The folder is full, and nothing is deleted in it: it has files of others with "
-                            "names of the cache.");
-    } else if (size > limit || size > ENTRY_BYTES) {
-        status = drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size);
-    } else {
-        status = drupe_file_replace(fd, name, &part, 1);
-    }
+    pthread_mutex_lock(&cache.lock);
+    uint64_t limit = cache.known.limit;
+    pthread_mutex_unlock(&cache.lock);
+    drupe_status status =
+        size > limit || size > ENTRY_BYTES
+            ? drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size)
+            : drupe_file_replace(fd, name, &part, 1);
     free(bytes);
-    if (status == DRUPE_OK && tidy) (void)drupe_cache_make_room(fd, limit, true);
-    return status;
+    return status == DRUPE_OK ? drupe_cache_make_room(fd, limit, NULL) : status;
 }
 
 static drupe_status store(const job *one, int fd)
@@ -485,24 +468,9 @@ drupe_status drupe_cache_each(bool (*visit)(const drupe_cache_entry *entry, void
 drupe_status drupe_cache_clear(uint64_t *bytes)
 {
     int fd;
-    drupe_file_entry *entries;
-    size_t nentries;
-    uint64_t freed = 0, limit;
     if (bytes) *bytes = 0;
     DRUPE_TRY(folder_for_user(&fd));
-    if (!limit_get(&limit)) {
-        close(fd);
-        return drupe_error_set(
-            DRUPE_E_UNAVAILABLE,
-            "Nothing was deleted: the folder of the cache has files of others with names of the "
-            "cache. Delete them by hand.");
-    }
-    drupe_status status = drupe_folder_list(fd, &entries, &nentries);
-    for (size_t i = 0; i < nentries; i++)
-        if (drupe_cache_is_ours(entries[i].name) && unlinkat(fd, entries[i].name, 0) == 0)
-            freed += entries[i].bytes;
-    drupe_folder_list_free(entries, nentries);
+    drupe_status status = drupe_cache_make_room(fd, 0, bytes);
     close(fd);
-    if (bytes) *bytes = freed;
     return status;
 }
