@@ -157,7 +157,6 @@ static drupe_status submit_host(const drupe_submit *s, drupe_host_fn fn, void *u
 }
 
 static const drupe_backend nothing = {
-    .abi = DRUPE_BACKEND_ABI,
     .name = "nothing",
     .load = load,
     .unload = unload,

@@ -134,7 +134,6 @@ static drupe_status program_tools(drupe_device *device, drupe_language language,
 }
 
 static const drupe_backend backend = {
-    .abi = DRUPE_BACKEND_ABI,
     .name = "host",
     .size = {.program = sizeof(struct native)},
     .load = load,

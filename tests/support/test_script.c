@@ -307,7 +307,6 @@ static drupe_status submit_barrier(const drupe_submit *s)
 }
 
 #define ENTRIES                                                                                              \
-    .abi = DRUPE_BACKEND_ABI,                                                                                \
     .size = {.device = sizeof(struct native_device), .event = sizeof(struct native_event)},                  \
     .unload = unload, .device_count = device_count, .device_open = device_open,                              \
     .device_close = device_close, .device_type = device_type, .device_info = device_info,                    \

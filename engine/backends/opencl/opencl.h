@@ -157,17 +157,6 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
  * divides. On a CPU such a range runs with local size 1: round the global size up and check the bound in the
  * kernel. */
 drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range);
-/* Whether it is the one that was settled last. */
-static inline bool drupe_cl_range_again(const drupe_cl_kernel *kernel, const drupe_range *range)
-{
-    const drupe_range *last = &kernel->settled;
-    if (last->dims != range->dims) return false;
-    for (uint32_t d = 0; d < range->dims; d++) {
-        if (last->global[d] != range->global[d] || last->local[d] != range->local[d]) return false;
-    }
-    return true;
-}
-
 /* --- cl_submit.c -------------------------------------------------------------------------------------------
  */
 

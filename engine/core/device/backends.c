@@ -90,10 +90,6 @@ void drupe_slot_unload(drupe_slot *slot)
 
 static drupe_status slot_load_locked(drupe_slot *slot)
 {
-    if (slot->backend->abi != DRUPE_BACKEND_ABI) {
-        return drupe_error_set(DRUPE_E_UNAVAILABLE, "Backend '%s' has interface version %u, %u is needed.",
-                               slot->backend->name, slot->backend->abi, DRUPE_BACKEND_ABI);
-    }
     const drupe_backend *backend;
     DRUPE_TRY(drupe_layer_apply(slot->base, (size_t)(slot - drupe_slot_at(0)), &backend));
     if (slot->backend != backend) slot->backend = backend;

@@ -55,8 +55,9 @@ bool drupe_cache_is_ours(const char *name)
 void drupe_cache_mark(int folder)
 {
     const drupe_span part = {tag_text, sizeof tag_text - 1};
-    if (faccessat(folder, TAG, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-        (void)drupe_file_replace(folder, TAG, &part, 1); /* not having one is no reason to fail */
+    if (faccessat(folder, TAG, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return;
+    drupe_status status = drupe_file_replace(folder, TAG, &part, 1);
+    (void)status; /* without one the cache serves as well */
 }
 
 /* Whether an entry was written by us: names alone may be those of others. */
