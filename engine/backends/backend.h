@@ -14,6 +14,7 @@
 #ifndef DRUPE_BACKEND_H
 #define DRUPE_BACKEND_H
 
+#include "base/base.h"
 #include "drupe/failures.h"
 #include "drupe/fault.h"
 #include "drupe/memory.h"
@@ -89,10 +90,9 @@ struct drupe_backend {
     drupe_status (*device_open)(void *state, uint32_t index, drupe_device *device);
     void (*device_close)(drupe_device *device); /* (opt) */
     drupe_device_type (*device_type)(drupe_device *device);
-    /* Any key of device_info.def; strings NUL-ended; DRUPE_E_UNSUPPORTED when it means nothing here. Strings
-     * and lists are asked for their size first, with `value` NULL. */
-    drupe_status (*device_info)(drupe_device *device, drupe_info key, void *value, size_t size,
-                                size_t *needed);
+    /* Any key of device_info.def: its number, or three; of a string or list the bytes, appended to the empty
+     * `text`. DRUPE_E_UNSUPPORTED when it means nothing here. */
+    drupe_status (*device_info)(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text);
     /* (opt) `subs` are allocated by core with the parent set, `count` of them; fill their native state. */
     drupe_status (*device_split)(drupe_device *device, const drupe_partition *partition,
                                  drupe_device *const *subs, size_t count);

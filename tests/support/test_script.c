@@ -109,20 +109,12 @@ static bool number_of(const struct native_device *native, drupe_info key, uint64
     }
 }
 
-static drupe_status device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                size_t *needed)
+static drupe_status device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
-    uint64_t number;
-    if (key == DRUPE_INFO_NAME) {
-        static const char name[] = "scripted device";
-        if (needed) *needed = sizeof name;
-        if (value && size >= sizeof name) memcpy(value, name, sizeof name);
-        return DRUPE_OK;
-    }
-    if (!number_of(drupe_native(device), key, &number))
+    if (key == DRUPE_INFO_NAME)
+        drupe_text_printf(text, "scripted device");
+    else if (!number_of(drupe_native(device), key, number))
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The scripted device does not tell.");
-    if (needed) *needed = sizeof number;
-    memcpy(value, &number, size < sizeof number ? size : sizeof number);
     return DRUPE_OK;
 }
 

@@ -26,8 +26,8 @@
  */
 
 /* host_info.c */
-drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                    size_t *needed);
+drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, uint64_t number[3],
+                                    drupe_text *text);
 /* host_device.c */
 drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition *partition,
                                      drupe_device *const *subs, size_t count);

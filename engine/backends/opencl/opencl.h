@@ -50,8 +50,7 @@ bool drupe_cl_has_word(const char *list, const char *word);
 /* --- cl_info.c ---------------------------------------------------------------------------------------------
  */
 
-drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                  size_t *needed);
+drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text);
 
 /* --- cl_context.c, usm.c -----------------------------------------------------------------------------------
  */
