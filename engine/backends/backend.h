@@ -14,7 +14,6 @@
 #ifndef DRUPE_BACKEND_H
 #define DRUPE_BACKEND_H
 
-#include "base/base.h"
 #include "drupe/failures.h"
 #include "drupe/fault.h"
 #include "drupe/memory.h"
@@ -24,6 +23,7 @@
 #define DRUPE_HOST_THREADS_MOST 1024u /* what DRUPE_HOST_THREADS may ask for */
 
 typedef struct drupe_backend drupe_backend;
+typedef struct drupe_text drupe_text; /* base.h */
 
 /* What every engine object begins with. */
 typedef struct drupe_object {

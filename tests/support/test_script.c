@@ -1,4 +1,5 @@
 #include "test_script.h"
+#include "base/base.h"
 #include <stdlib.h>
 #include <string.h>
 

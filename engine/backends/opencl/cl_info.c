@@ -231,12 +231,10 @@ static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, uint6
 
 static char *platform_string(const drupe_cl_device *device, cl_platform_info key)
 {
+    char text[512] = "";
     const drupe_cl_api *api = &device->library->api;
-    size_t size = 0;
-    if (api->GetPlatformInfo(device->platform, key, 0, NULL, &size) != CL_SUCCESS) return NULL;
-    char *text = calloc(1, size + 1);
-    if (text) api->GetPlatformInfo(device->platform, key, size, text, NULL);
-    return text;
+    cl_int code = api->GetPlatformInfo(device->platform, key, sizeof text - 1, text, NULL);
+    return code == CL_SUCCESS ? strdup(text) : NULL;
 }
 
 /* Among the platforms that have devices. */

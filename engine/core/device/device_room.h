@@ -166,6 +166,9 @@ drupe_status drupe_filter_next(const char **text, drupe_filter *filter) DRUPE_MU
 bool drupe_filter_match(const drupe_filter *filter, const drupe_device *device);
 /* Whether this backend, loaded or not, could have a device that matches. */
 bool drupe_filter_possible(const drupe_filter *filter, size_t slot);
+/* Cut blanks off both ends of a word. Whether it is that name, in any case of letters. */
+void drupe_filter_trim(const char **word, size_t *length);
+bool drupe_filter_is(const char *word, size_t length, const char *name);
 /* A number of at most 6 digits that is the whole word. */
 bool drupe_filter_number(const char *word, size_t length, long *number);
 /* The slot of a backend's name, DRUPE_FILTER_ABSENT, or -1; a type's number, or -1. */

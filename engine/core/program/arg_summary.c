@@ -68,14 +68,13 @@ static const drupe_memory *find_memory(uint64_t address, const drupe_keep *refs,
 
 static void add_pointer(drupe_text *text, uint64_t address, const drupe_keep *refs, size_t nrefs)
 {
-    static const char *const kinds[] = {
-        [DRUPE_MEM_DEVICE] = "device", [DRUPE_MEM_SHARED] = "shared", [DRUPE_MEM_HOST] = "host"};
     const drupe_memory *memory = find_memory(address, refs, nrefs);
     if (!address) {
         drupe_text_printf(text, "NULL");
     } else if (memory) {
         uint64_t offset = address - (uintptr_t)drupe_memory_pointer(memory);
-        drupe_text_printf(text, "%s memory of %zu bytes", kinds[memory->pool->kind], (size_t)memory->size);
+        drupe_text_printf(text, "%s memory of %zu bytes", drupe_mem_kind_name(memory->pool->kind),
+                          (size_t)memory->size);
         if (offset) drupe_text_printf(text, " + %" PRIu64, offset);
     } else {
         drupe_text_printf(text, "0x%" PRIx64 ", which is not USM", address);

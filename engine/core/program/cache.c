@@ -48,9 +48,8 @@ static struct cache {
     bool asked;           /* the environment was read */
     int folder;
     drupe_cache_info known;
-    _Atomic(uint64_t) builds; /* that have ended */
-    _Atomic(uint32_t)
-        running; /* builds; what only looks into the cache is the background's and not counted */
+    _Atomic(uint64_t) builds;  /* that have ended */
+    _Atomic(uint32_t) running; /* builds */
 } cache = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .changed = PTHREAD_COND_INITIALIZER,
@@ -182,18 +181,19 @@ void drupe_cache_reject(const drupe_text *where, const drupe_text *key)
 
 /* --- Whether anything is submitted or built: what the background waits for ------------------------------ */
 
-void drupe_activity_begin(unsigned counts)
+void drupe_activity_begin(void)
 {
-    atomic_fetch_add_explicit(&cache.running, counts, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cache.running, 1, memory_order_relaxed);
 }
 
-void drupe_activity_end(unsigned counts)
+void drupe_activity_end(void)
 {
-    atomic_fetch_add_explicit(&cache.builds, counts, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&cache.running, counts, memory_order_release);
+    atomic_fetch_add_explicit(&cache.builds, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&cache.running, 1, memory_order_release);
 }
 
-uint64_t drupe_library_activity(void)
+/* Another number after every submission and during every build. */
+static uint64_t activity_now(void)
 {
     /* Who sees that a build has ended counts it, too. */
     if (atomic_load_explicit(&cache.running, memory_order_acquire)) return drupe_now_ns();
@@ -279,7 +279,7 @@ static job *take_first(void)
 /* When to look at the first job again; 0: it is to be done now. The lock is held. */
 static uint64_t time_of_first(void)
 {
-    uint64_t now = drupe_now_ns(), activity = drupe_library_activity();
+    uint64_t now = drupe_now_ns(), activity = activity_now();
     if (!cache.jobs->compiles || cache.flushing || cache.writer.stopping) return 0;
     if (activity != cache.seen) {
         cache.seen = activity;

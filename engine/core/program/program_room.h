@@ -69,12 +69,9 @@ drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, si
 
 /* This thread begins with, or is done with, a build of background.c, which was told of before it began. */
 void drupe_build_enter(bool enter);
-/* cache.c: `counts` (0 or 1) builds begin, or have ended. */
-void drupe_activity_begin(unsigned counts);
-void drupe_activity_end(unsigned counts);
-/* Another number after every submission and during every build: what runs in the background stays out of the
- * way while it changes. */
-uint64_t drupe_library_activity(void);
+/* cache.c: a build begins, or has ended: what runs in the background stays out of the way meanwhile. */
+void drupe_activity_begin(void);
+void drupe_activity_end(void);
 
 /* --- record.c ------------------------------------------------------------------------------------------- */
 
