@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC     0x07230203u
-#define MOST_IDS  0x400000u /* the format's own limit */
-#define NO_OPCODE 0xffffu
+#define MAGIC    0x07230203u
+#define MOST_IDS 0x400000u /* the format's own limit */
 
 /* --- The shape of instructions -------------------------------------------------------------------------- */
 
@@ -377,15 +376,14 @@ drupe_status drupe_spirv_open(const void *bytes, size_t size, drupe_spirv *modul
     }
     if (!fault && !w.extended) fault = second_pass(&w);
     if (!fault) return DRUPE_OK;
-    uint32_t opcode = w.at ? drupe_spirv_opcode(module, w.at) : NO_OPCODE;
-    drupe_spirv_close(module);
-    if (opcode == NO_OPCODE) {
-        return drupe_error_set(DRUPE_E_INVALID, "The program is no SPIR-V module (%zu bytes): %s.", size,
-                               fault);
+    char where[64] = "";
+    if (w.at) {
+        snprintf(where, sizeof where, " (at byte %zu, instruction %u)", w.at * sizeof(uint32_t),
+                 drupe_spirv_opcode(module, w.at));
     }
-    return drupe_error_set(DRUPE_E_INVALID,
-                           "The program is no SPIR-V module (%zu bytes): %s (at byte %zu, instruction %u).",
-                           size, fault, w.at * sizeof(uint32_t), opcode);
+    drupe_spirv_close(module);
+    return drupe_error_set(DRUPE_E_INVALID, "The program is no SPIR-V module (%zu bytes): %s%s.", size, fault,
+                           where);
 }
 
 void drupe_spirv_name(const drupe_spirv *module, uint32_t id, char *name, size_t size)
