@@ -10,7 +10,7 @@ import sys
 
 import draw_rooms
 
-STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|elf|errno|fcntl|float|inttypes|limits|link|locale|malloc|math|"
+STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|elf|errno|fcntl|float|glob|inttypes|limits|link|locale|malloc|math|"
                       r"poll|pthread|regex|sched|search|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|"
                       r"stdbool|stddef|stdint|stdio|stdio_ext|stdlib|stdnoreturn|string|strings|time|ucontext|"
                       r"unistd|sys/[a-z]+|linux/[a-z]+|netinet/[a-z]+|arpa/[a-z]+|net/if|netdb|ifaddrs)\.h$")

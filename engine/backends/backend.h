@@ -20,10 +20,10 @@
 #include "drupe/program.h"
 #include <stdatomic.h>
 
-#define DRUPE_BACKEND_ABI       1u
 #define DRUPE_HOST_THREADS_MOST 1024u /* what DRUPE_HOST_THREADS may ask for */
 
 typedef struct drupe_backend drupe_backend;
+typedef struct drupe_text drupe_text; /* base.h */
 
 /* What every engine object begins with. */
 typedef struct drupe_object {
@@ -45,9 +45,6 @@ typedef struct drupe_submit {
     size_t nwaits;
     drupe_event *event; /* to be opened by this call; NULL if nobody will look */
     uint64_t number;    /* for drupe_core_began(); 0: nobody wants to know */
-    /* Of a kernel whose arguments are pointers and values as declared, of at most eight bytes each: these
-     * bytes, those that are not there being 0; else NULL. */
-    const uint64_t *words;
     /* With `takes_predecessor`: something before it on its in-order queue; when that fails, so does this.
      * Borrowed until the work is over; NULL: there is none. */
     drupe_event *predecessor;
@@ -66,7 +63,6 @@ typedef struct drupe_fault {
 } drupe_fault;
 
 struct drupe_backend {
-    uint32_t abi;
     const char *name;
     struct {
         size_t device, context, queue, event, program, kernel;
@@ -92,12 +88,11 @@ struct drupe_backend {
     /* --- root devices --- */
     drupe_status (*device_count)(void *state, uint32_t *count);
     drupe_status (*device_open)(void *state, uint32_t index, drupe_device *device);
-    void (*device_close)(drupe_device *device);
+    void (*device_close)(drupe_device *device); /* (opt) */
     drupe_device_type (*device_type)(drupe_device *device);
-    /* Any key of device_info.def; strings NUL-ended; DRUPE_E_UNSUPPORTED when it means nothing here. Strings
-     * and lists are asked for their size first, with `value` NULL. */
-    drupe_status (*device_info)(drupe_device *device, drupe_info key, void *value, size_t size,
-                                size_t *needed);
+    /* Any key of device_info.def: its number, or three; of a string or list the bytes, appended to the empty
+     * `text`. DRUPE_E_UNSUPPORTED when it means nothing here. */
+    drupe_status (*device_info)(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text);
     /* (opt) `subs` are allocated by core with the parent set, `count` of them; fill their native state. */
     drupe_status (*device_split)(drupe_device *device, const drupe_partition *partition,
                                  drupe_device *const *subs, size_t count);
@@ -110,7 +105,7 @@ struct drupe_backend {
     drupe_status (*device_fault)(drupe_device *device, const drupe_fault *fault);
 
     /* --- contexts --- */
-    drupe_status (*context_open)(drupe_context *context);
+    drupe_status (*context_open)(drupe_context *context); /* (opt, both or none) */
     void (*context_close)(drupe_context *context);
 
     /* --- queues --- */
@@ -172,7 +167,7 @@ struct drupe_backend {
     /* (opt) Names separated by ';', malloc'ed, taken by core. */
     drupe_status (*program_names)(drupe_program *program, char **names);
     drupe_status (*kernel_open)(drupe_kernel *kernel, const char *name);
-    void (*kernel_close)(drupe_kernel *kernel);
+    void (*kernel_close)(drupe_kernel *kernel); /* (opt) */
     drupe_status (*kernel_number)(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
     drupe_status (*kernel_arg)(drupe_kernel *kernel, size_t index, drupe_arg_info *info); /* (opt) */
     /* (opt) The built program as malloc'ed bytes (taken by core), which program_open() takes as

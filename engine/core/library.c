@@ -11,28 +11,6 @@ static void finish_queues(uint64_t deadline)
     }
 }
 
-static bool lies_in(const drupe_device *device, const drupe_device *above)
-{
-    for (; device != above; device = device->parent)
-        if (!device->parent) return false;
-    return true;
-}
-
-/* How many references to a device of the library are the library's own: the list's, and one of each part. */
-static uint32_t references_due(const drupe_slot *slot, const drupe_device *device)
-{
-    uint32_t due = 0;
-    for (uint32_t i = 0; i < slot->ndevices; i++) {
-        const drupe_device *part = slot->devices[i];
-        due += part == device;
-        while (part->parent && part->parent != device) part = part->parent;
-        bool counted = !part->parent;
-        for (uint32_t k = 0; k < i; k++) counted |= lies_in(slot->devices[k], part);
-        due += !counted;
-    }
-    return due;
-}
-
 /* What keeps this backend loaded; closes it if nothing does. */
 static size_t slot_close(drupe_slot *slot)
 {
@@ -44,7 +22,7 @@ static size_t slot_close(drupe_slot *slot)
         for (uint32_t i = 0; i < slot->ndevices; i++) {
             const drupe_device *device = slot->devices[i];
             do {
-                leaks += atomic_load(&device->object.references) > references_due(slot, device);
+                leaks += atomic_load(&device->object.references) > device->due;
                 device = device->parent;
             } while (device);
         }

@@ -17,16 +17,11 @@ typedef struct builtin_variant {
     const char *name;
     const drupe_builtin *kernels; /* sorted by name */
     const size_t *count;
-    int (*supported)(void);
+    int (*supported)(void); /* NULL: by every processor */
 } builtin_variant;
 
 DECLARE(baseline);
 DECLARE(checked);
-
-static int always(void)
-{
-    return 1;
-}
 
 #if defined(__x86_64__)
 DECLARE(avx2);
@@ -53,7 +48,7 @@ static const builtin_variant variants[] = {
     {"avx512", drupe_builtins_avx512, &drupe_builtin_count_avx512, has_avx512},
     {"avx2", drupe_builtins_avx2, &drupe_builtin_count_avx2, has_avx2},
 #endif
-    {"baseline", drupe_builtins_baseline, &drupe_builtin_count_baseline, always},
+    {"baseline", drupe_builtins_baseline, &drupe_builtin_count_baseline, NULL},
 };
 
 static pthread_once_t chosen_once = PTHREAD_ONCE_INIT;
@@ -63,7 +58,7 @@ static void choose(void)
 {
     const char *wanted = getenv("DRUPE_HOST_VARIANT");
     for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
-        if (!variants[i].supported()) continue;
+        if (variants[i].supported && !variants[i].supported()) continue;
         if (!chosen) chosen = &variants[i];
         if (wanted && strcmp(wanted, variants[i].name) == 0) chosen = &variants[i];
     }

@@ -37,23 +37,17 @@ typedef struct block {
 
 typedef void (*cast_fn)(i64 n, void *to, const void *from);
 
-#define CAST(from, to, from_type, to_type)                                                                   \
+#define CAST_LOOP(from, to, from_type, to_type, value)                                                       \
     static void cast_##from##_##to(i64 n, void *to_, const void *from_)                                      \
     {                                                                                                        \
         const from_type *in = from_;                                                                         \
         to_type *out = to_;                                                                                  \
         INDEPENDENT                                                                                          \
-        for (i64 i = 0; i < n; i++) out[i] = (to_type)in[i];                                                 \
+        for (i64 i = 0; i < n; i++) out[i] = value;                                                          \
     }
+#define CAST(from, to, from_type, to_type) CAST_LOOP(from, to, from_type, to_type, (to_type)in[i])
 /* From or to bool: every byte that is not 0 is true, also one that a kernel of the user's wrote. */
-#define CAST_TRUTH(from, to, from_type, to_type)                                                             \
-    static void cast_##from##_##to(i64 n, void *to_, const void *from_)                                      \
-    {                                                                                                        \
-        const from_type *in = from_;                                                                         \
-        to_type *out = to_;                                                                                  \
-        INDEPENDENT                                                                                          \
-        for (i64 i = 0; i < n; i++) out[i] = in[i] != 0;                                                     \
-    }
+#define CAST_TRUTH(from, to, from_type, to_type) CAST_LOOP(from, to, from_type, to_type, in[i] != 0)
 
 /* Where the share of work-item `item` of `items` begins: whole cache lines of any type, so that neighbours do
  * not write to one line. */

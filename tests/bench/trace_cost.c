@@ -82,14 +82,12 @@ static drupe_device_type device_type(drupe_device *device)
     return DRUPE_DEVICE_CPU;
 }
 
-static drupe_status device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                size_t *needed)
+static drupe_status device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
     (void)device;
     (void)key;
-    (void)value;
-    (void)size;
-    (void)needed;
+    (void)number;
+    (void)text;
     return DRUPE_E_UNSUPPORTED;
 }
 
@@ -157,7 +155,6 @@ static drupe_status submit_host(const drupe_submit *s, drupe_host_fn fn, void *u
 }
 
 static const drupe_backend nothing = {
-    .abi = DRUPE_BACKEND_ABI,
     .name = "nothing",
     .load = load,
     .unload = unload,

@@ -21,9 +21,8 @@
       device)                                                                                                \
     X(VOID, device_close, (drupe_device * device), (device), device)                                         \
     X(TYPE, device_type, (drupe_device * device), (device), device)                                          \
-    X(STATUS, device_info,                                                                                   \
-      (drupe_device * device, drupe_info key, void *value, size_t size, size_t *needed),                     \
-      (device, key, value, size, needed), device)                                                            \
+    X(STATUS, device_info, (drupe_device * device, drupe_info key, uint64_t * number, drupe_text * text),    \
+      (device, key, number, text), device)                                                                   \
     X(STATUS, device_split,                                                                                  \
       (drupe_device * device, const drupe_partition *partition, drupe_device *const *subs, size_t count),    \
       (device, partition, subs, count), device)                                                              \

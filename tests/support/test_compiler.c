@@ -1,4 +1,5 @@
 #include "test_compiler.h"
+#include "base/base.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,22 +48,15 @@ static drupe_device_type device_type(drupe_device *device)
     return test_compiler.type;
 }
 
-static drupe_status device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                size_t *needed)
+static drupe_status device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
     (void)device;
-    if (key == DRUPE_INFO_LANGUAGES) {
-        uint64_t languages = DRUPE_LANG_OPENCL_C | DRUPE_LANG_SPIRV | DRUPE_LANG_BINARY | DRUPE_LANG_C;
-        if (needed) *needed = sizeof languages;
-        memcpy(value, &languages, size < sizeof languages ? size : sizeof languages);
-        return DRUPE_OK;
-    }
-    if (key != DRUPE_INFO_DRIVER_VERSION && key != DRUPE_INFO_NAME)
+    if (key == DRUPE_INFO_LANGUAGES)
+        number[0] = DRUPE_LANG_OPENCL_C | DRUPE_LANG_SPIRV | DRUPE_LANG_BINARY | DRUPE_LANG_C;
+    else if (key == DRUPE_INFO_DRIVER_VERSION || key == DRUPE_INFO_NAME)
+        drupe_text_printf(text, "%s", key == DRUPE_INFO_NAME ? "test compiler" : test_compiler.driver);
+    else
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The test device does not tell.");
-    const char *text = key == DRUPE_INFO_NAME ? "test compiler" : test_compiler.driver;
-    size_t length = strlen(text) + 1;
-    if (needed) *needed = length;
-    if (value && size >= length) memcpy(value, text, length);
     return DRUPE_OK;
 }
 
@@ -134,7 +128,6 @@ static drupe_status program_tools(drupe_device *device, drupe_language language,
 }
 
 static const drupe_backend backend = {
-    .abi = DRUPE_BACKEND_ABI,
     .name = "host",
     .size = {.program = sizeof(struct native)},
     .load = load,

@@ -1,4 +1,5 @@
 #include "test_script.h"
+#include "base/base.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,20 +112,12 @@ static bool number_of(const struct native_device *native, drupe_info key, uint64
     }
 }
 
-static drupe_status device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                size_t *needed)
+static drupe_status device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
-    uint64_t number;
-    if (key == DRUPE_INFO_NAME) {
-        static const char name[] = "scripted device";
-        if (needed) *needed = sizeof name;
-        if (value && size >= sizeof name) memcpy(value, name, sizeof name);
-        return DRUPE_OK;
-    }
-    if (!number_of(drupe_native(device), key, &number))
+    if (key == DRUPE_INFO_NAME)
+        drupe_text_printf(text, "scripted device");
+    else if (!number_of(drupe_native(device), key, number))
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The scripted device does not tell.");
-    if (needed) *needed = sizeof number;
-    memcpy(value, &number, size < sizeof number ? size : sizeof number);
     return DRUPE_OK;
 }
 
@@ -309,7 +302,6 @@ static drupe_status submit_barrier(const drupe_submit *s)
 }
 
 #define ENTRIES                                                                                              \
-    .abi = DRUPE_BACKEND_ABI,                                                                                \
     .size = {.device = sizeof(struct native_device), .event = sizeof(struct native_event)},                  \
     .unload = unload, .device_count = device_count, .device_open = device_open,                              \
     .device_close = device_close, .device_type = device_type, .device_info = device_info,                    \

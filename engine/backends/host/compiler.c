@@ -52,19 +52,17 @@ static drupe_status ask_version(const char *path, const char *file)
 {
     if (version.file && strcmp(version.file, file) == 0) return DRUPE_OK;
     const char *const argv[] = {path, "--version", NULL};
-    drupe_text output = {0};
-    drupe_status status = drupe_process_run(argv, (drupe_span){"", 0}, VERSION_NS, &output);
-    char *name = NULL;
-    if (status == DRUPE_OK) {
-        name = strdup(file);
-        if (!name) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the compiler's version.");
-    }
+    drupe_text output = {0}, name = {0};
+    drupe_text_printf(&name, "%s", file);
+    drupe_status status = drupe_text_check(&name);
+    if (status == DRUPE_OK) status = drupe_process_run(argv, (drupe_span){"", 0}, VERSION_NS, &output);
     if (status == DRUPE_OK) {
         free(version.file);
         free(version.text);
-        version.file = name;
+        version.file = drupe_text_take(&name);
         version.text = drupe_text_take(&output);
     }
+    drupe_text_clear(&name);
     drupe_text_clear(&output);
     return status;
 }

@@ -26,8 +26,8 @@
  */
 
 /* host_info.c */
-drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                    size_t *needed);
+drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, uint64_t number[3],
+                                    drupe_text *text);
 /* host_device.c */
 drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition *partition,
                                      drupe_device *const *subs, size_t count);
@@ -68,7 +68,6 @@ bool drupe_host_code_possible(void);
 drupe_status drupe_host_program_open(drupe_program *program, const drupe_source *source, char **log);
 void drupe_host_program_close(drupe_program *program);
 drupe_status drupe_host_kernel_open(drupe_kernel *kernel, const char *name);
-void drupe_host_kernel_close(drupe_kernel *kernel);
 drupe_status drupe_host_program_names(drupe_program *program, char **names);
 drupe_status drupe_host_program_binary(drupe_program *program, void **bytes, size_t *size);
 const char *drupe_host_program_advice(drupe_device *device, drupe_language language);

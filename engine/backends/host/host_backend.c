@@ -82,30 +82,13 @@ static drupe_status device_open(void *state, uint32_t index, drupe_device *devic
     return DRUPE_OK;
 }
 
-static void device_close(drupe_device *device)
-{
-    (void)device;
-}
-
 static drupe_device_type device_type(drupe_device *device)
 {
     (void)device;
     return DRUPE_DEVICE_CPU;
 }
 
-static drupe_status context_open(drupe_context *context)
-{
-    (void)context;
-    return DRUPE_OK;
-}
-
-static void context_close(drupe_context *context)
-{
-    (void)context;
-}
-
 const drupe_backend drupe_backend_host = {
-    .abi = DRUPE_BACKEND_ABI,
     .name = "host",
     .size = {.device = sizeof(drupe_host_device),
              .context = 0,
@@ -121,14 +104,11 @@ const drupe_backend drupe_backend_host = {
     .unload = unload,
     .device_count = device_count,
     .device_open = device_open,
-    .device_close = device_close,
     .device_type = device_type,
     .device_info = drupe_host_device_info,
     .device_split = drupe_host_device_split,
     .device_fault = drupe_host_device_fault,
     .device_parts = drupe_host_device_parts,
-    .context_open = context_open,
-    .context_close = context_close,
     .queue_open = drupe_host_queue_open,
     .queue_close = drupe_host_queue_close,
     .queue_time = drupe_host_queue_time,
@@ -148,7 +128,6 @@ const drupe_backend drupe_backend_host = {
     .program_open = drupe_host_program_open,
     .program_close = drupe_host_program_close,
     .kernel_open = drupe_host_kernel_open,
-    .kernel_close = drupe_host_kernel_close,
     .kernel_number = drupe_host_kernel_number,
     .kernel_arg = drupe_host_kernel_arg,
     .program_names = drupe_host_program_names,

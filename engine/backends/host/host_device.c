@@ -3,36 +3,21 @@
 
 /* --- Division ------------------------------------------------------------------------------------------- */
 
-/* A part that shares a domain runs on that domain's CPUs only: else sharing would mean nothing. */
-static void split_along(const drupe_host_device *parent, drupe_domain domain, drupe_device *const *subs,
-                        size_t count)
-{
-    drupe_host_sched *sched = parent->sched;
-    unsigned first = parent->first, end = parent->first + parent->count;
-    for (size_t i = 0; i < count; i++) {
-        drupe_host_device *sub = drupe_native(subs[i]);
-        sub->sched = sched;
-        sub->first = first;
-        sub->count = drupe_host_topology_run(&sched->topology, domain, first, end - first);
-        drupe_host_sched_settle(sched, sub->first, sub->count);
-        first += sub->count;
-    }
-}
-
 drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition *partition,
                                      drupe_device *const *subs, size_t count)
 {
     const drupe_host_device *parent = drupe_native(device);
-    if (partition->kind == DRUPE_SPLIT_AFFINITY) {
-        split_along(parent, partition->domain, subs, count);
-        return DRUPE_OK;
-    }
-    unsigned first = parent->first;
+    const drupe_host_topology *topology = &parent->sched->topology;
+    bool along = partition->kind == DRUPE_SPLIT_AFFINITY;
+    unsigned first = parent->first, end = parent->first + parent->count;
     for (size_t i = 0; i < count; i++) {
         drupe_host_device *sub = drupe_native(subs[i]);
         sub->sched = parent->sched;
         sub->first = first;
-        sub->count = partition->units[partition->kind == DRUPE_SPLIT_EQUALLY ? 0 : i];
+        sub->count = along ? drupe_host_topology_run(topology, partition->domain, first, end - first)
+                           : partition->units[partition->kind == DRUPE_SPLIT_EQUALLY ? 0 : i];
+        /* A part that shares a domain runs on that domain's CPUs only: else sharing would mean nothing. */
+        if (along) drupe_host_sched_settle(sub->sched, sub->first, sub->count);
         first += sub->count;
     }
     return DRUPE_OK;

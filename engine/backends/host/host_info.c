@@ -1,7 +1,6 @@
 /* What the host device tells about itself. What the machine does not tell is unknown, never 0. */
 #include "backends/host/host.h"
 #include "base/machine.h"
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,29 +12,23 @@ static drupe_status meaningless(drupe_info key)
                            drupe_info_name(key));
 }
 
-static drupe_status text_info(const drupe_host_device *device, drupe_info key, char *value, size_t size,
-                              size_t *needed)
+static drupe_status text_info(const drupe_host_device *device, drupe_info key, drupe_text *text)
 {
     const drupe_host_machine *machine = &device->sched->machine;
-    char version[64];
-    const char *text;
     switch (key) {
-    case DRUPE_INFO_NAME: text = machine->name; break;
-    case DRUPE_INFO_VENDOR: text = machine->vendor; break;
+    case DRUPE_INFO_NAME: drupe_text_printf(text, "%s", machine->name); break;
+    case DRUPE_INFO_VENDOR: drupe_text_printf(text, "%s", machine->vendor); break;
     case DRUPE_INFO_BACKEND_VERSION:
-    case DRUPE_INFO_DRIVER_VERSION: text = drupe_version(); break;
-    case DRUPE_INFO_PLATFORM: text = "Drupe host"; break;
-    case DRUPE_INFO_PLATFORM_VENDOR: text = "Drupe"; break;
+    case DRUPE_INFO_DRIVER_VERSION: drupe_text_printf(text, "%s", drupe_version()); break;
+    case DRUPE_INFO_PLATFORM: drupe_text_printf(text, "Drupe host"); break;
+    case DRUPE_INFO_PLATFORM_VENDOR: drupe_text_printf(text, "Drupe"); break;
     case DRUPE_INFO_IL_VERSION:
-    case DRUPE_INFO_EXTENSIONS: text = ""; break;
+    case DRUPE_INFO_EXTENSIONS: break; /* none */
     case DRUPE_INFO_VERSION:
-        snprintf(version, sizeof version, "Drupe host %s (%s)", drupe_version(), drupe_builtin_variant());
-        text = version;
+        drupe_text_printf(text, "Drupe host %s (%s)", drupe_version(), drupe_builtin_variant());
         break;
     default: return meaningless(key);
     }
-    snprintf(value, size, "%s", text);
-    if (needed) *needed = strlen(text) + 1;
     return DRUPE_OK;
 }
 
@@ -187,19 +180,14 @@ static drupe_status number_info(const drupe_host_device *device, drupe_info key,
     return *value ? DRUPE_OK : meaningless(key);
 }
 
-drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                    size_t *needed)
+drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, uint64_t number[3],
+                                    drupe_text *text)
 {
     const drupe_host_device *native = drupe_native(device);
-    uint64_t numbers[3] = {1, 1, 1};
-    size_t full = sizeof numbers[0];
     switch (drupe_info_type_of(key)) {
-    case DRUPE_INFO_STRING: return text_info(native, key, value, size, needed);
+    case DRUPE_INFO_STRING: return text_info(native, key, text);
     case DRUPE_INFO_LIST: return meaningless(key);
-    case DRUPE_INFO_U64X3: full = sizeof numbers; break;
-    default: DRUPE_TRY(number_info(native, key, numbers)); break;
+    case DRUPE_INFO_U64X3: number[0] = number[1] = number[2] = 1; return DRUPE_OK;
+    default: return number_info(native, key, number);
     }
-    memcpy(value, numbers, size < full ? size : full);
-    if (needed) *needed = full;
-    return DRUPE_OK;
 }

@@ -86,11 +86,6 @@ drupe_status drupe_host_kernel_open(drupe_kernel *kernel, const char *name)
     return drupe_error_set(DRUPE_E_NOT_FOUND, "The host device has no built-in kernel '%s'.", name);
 }
 
-void drupe_host_kernel_close(drupe_kernel *kernel)
-{
-    (void)kernel;
-}
-
 drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info)
 {
     const drupe_host_kernel *native = drupe_native(kernel);

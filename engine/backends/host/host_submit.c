@@ -26,23 +26,25 @@ static bool can_inline(const drupe_submit *s)
     return true;
 }
 
-static void begin_inline(const drupe_submit *s)
+/* Whether the work may be done here; then it begins. */
+static bool begin_inline(const drupe_submit *s)
 {
-    const drupe_host_queue *queue = drupe_native(s->queue);
-    if (!s->event || !drupe_host_profiling(queue)) return;
+    if (!can_inline(s)) return false;
+    if (!s->event || !drupe_host_profiling(drupe_native(s->queue))) return true;
     drupe_host_event *event = drupe_native(s->event);
     event->queued = event->submitted = drupe_now_ns();
     atomic_init(&event->started, event->queued);
+    return true;
 }
 
-static void end_inline(const drupe_submit *s)
+static drupe_status end_inline(const drupe_submit *s)
 {
-    const drupe_host_queue *queue = drupe_native(s->queue);
     if (s->done) *s->done = true;
-    if (!s->event) return;
+    if (!s->event) return DRUPE_OK;
     drupe_host_event *event = drupe_native(s->event);
-    if (drupe_host_profiling(queue)) event->ended = drupe_now_ns();
+    if (drupe_host_profiling(drupe_native(s->queue))) event->ended = drupe_now_ns();
     drupe_host_event_close_complete(event);
+    return DRUPE_OK;
 }
 
 /* --- Built-in kernels
@@ -82,14 +84,21 @@ static drupe_status copy_args(drupe_host_task *task, const drupe_arg *first, con
     return DRUPE_OK;
 }
 
-/* Takes `code`, which may be NULL. */
-static drupe_status queue_kernel(const drupe_submit *s, drupe_host_task *task, const drupe_builtin *builtin,
-                                 drupe_host_code *code, size_t items)
+/* The kernel over `items` as a task; `first` as in copy_args(). */
+static drupe_status queue_kernel(const drupe_submit *s, const drupe_host_kernel *kernel,
+                                 const drupe_arg *first, const drupe_arg *args, size_t nargs, size_t items)
 {
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    drupe_status status = copy_args(task, first, args, nargs);
+    if (status != DRUPE_OK) {
+        drupe_host_task_free(task);
+        return status;
+    }
     task->kind = DRUPE_HOST_KERNEL;
     task->body = kernel_body;
-    task->builtin = builtin;
-    task->code = code;
+    task->builtin = kernel->builtin;
+    task->code = kernel->code ? drupe_host_code_retain(kernel->code) : NULL;
     task->items = items;
     task->grain = items / ((size_t)task->count * 8);
     if (task->grain == 0) task->grain = 1;
@@ -125,40 +134,23 @@ static drupe_status submit_code(const drupe_submit *s, const drupe_host_kernel *
             return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "'%s': there are too many work-items.",
                                    kernel->builtin->name);
     }
-    drupe_host_task *task;
-    DRUPE_TRY(drupe_host_task_new(s, &task));
     const drupe_arg first = {DRUPE_ARG_VALUE, sizeof whole, &whole};
-    drupe_status status = copy_args(task, &first, args, nargs);
-    if (status != DRUPE_OK) {
-        drupe_host_task_free(task);
-        return status;
-    }
-    return queue_kernel(s, task, kernel->builtin, drupe_host_code_retain(kernel->code), items);
+    return queue_kernel(s, kernel, &first, args, nargs, items);
 }
 
 drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
                                       const drupe_arg *args, size_t nargs)
 {
     const drupe_host_kernel *native = drupe_native(kernel);
-    const drupe_builtin *builtin = native->builtin;
     if (native->code) return submit_code(s, native, range, args, nargs);
     DRUPE_TRY(check_kernel(range));
-    if (native->inlines && range->global[0] == 1 && nargs <= INLINE_ARGS && can_inline(s)) {
+    if (native->inlines && range->global[0] == 1 && nargs <= INLINE_ARGS && begin_inline(s)) {
         const void *values[INLINE_ARGS];
         for (size_t i = 0; i < nargs; i++) values[i] = args[i].value;
-        begin_inline(s);
-        builtin->fn(0, 1, 1, values);
-        end_inline(s);
-        return DRUPE_OK;
+        native->builtin->fn(0, 1, 1, values);
+        return end_inline(s);
     }
-    drupe_host_task *task;
-    DRUPE_TRY(drupe_host_task_new(s, &task));
-    drupe_status status = copy_args(task, NULL, args, nargs);
-    if (status != DRUPE_OK) {
-        drupe_host_task_free(task);
-        return status;
-    }
-    return queue_kernel(s, task, builtin, NULL, range->global[0]);
+    return queue_kernel(s, native, NULL, args, nargs, range->global[0]);
 }
 
 /* --- Copy and fill -------------------------------------------------------------------------------------- */
@@ -199,33 +191,35 @@ static void fill_body(drupe_host_task *task, size_t begin, size_t end)
     fill((char *)task->dst + offset, task->values, task->pattern_size, bytes);
 }
 
-drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
+/* The whole of a copy or fill as a task, in shares. */
+static drupe_status queue_move(const drupe_submit *s, drupe_host_task *task, size_t bytes)
 {
-    if (bytes <= INLINE_BYTES && can_inline(s)) {
-        begin_inline(s);
-        memcpy(dst, src, bytes);
-        end_inline(s);
-        return DRUPE_OK;
-    }
-    drupe_host_task *task;
-    DRUPE_TRY(drupe_host_task_new(s, &task));
-    task->body = copy_body;
-    task->dst = dst;
-    task->src = src;
     task->bytes = bytes;
     task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
     task->grain = 1;
     return drupe_host_task_queue(s, task);
 }
 
+drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
+{
+    if (bytes <= INLINE_BYTES && begin_inline(s)) {
+        memcpy(dst, src, bytes);
+        return end_inline(s);
+    }
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    task->body = copy_body;
+    task->dst = dst;
+    task->src = src;
+    return queue_move(s, task, bytes);
+}
+
 drupe_status drupe_host_submit_fill(const drupe_submit *s, void *dst, const void *pattern,
                                     size_t pattern_size, size_t bytes)
 {
-    if (bytes <= INLINE_BYTES && can_inline(s)) {
-        begin_inline(s);
+    if (bytes <= INLINE_BYTES && begin_inline(s)) {
         fill(dst, pattern, pattern_size, bytes);
-        end_inline(s);
-        return DRUPE_OK;
+        return end_inline(s);
     }
     drupe_host_task *task;
     DRUPE_TRY(drupe_host_task_new(s, &task));
@@ -233,21 +227,14 @@ drupe_status drupe_host_submit_fill(const drupe_submit *s, void *dst, const void
     task->dst = dst;
     memcpy(task->values, pattern, pattern_size);
     task->pattern_size = pattern_size;
-    task->bytes = bytes;
-    task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
-    task->grain = 1;
-    return drupe_host_task_queue(s, task);
+    return queue_move(s, task, bytes);
 }
 
 /* --- Barrier and host function -------------------------------------------------------------------------- */
 
 drupe_status drupe_host_submit_barrier(const drupe_submit *s)
 {
-    if (can_inline(s)) {
-        begin_inline(s);
-        end_inline(s);
-        return DRUPE_OK;
-    }
+    if (begin_inline(s)) return end_inline(s);
     drupe_host_task *task;
     DRUPE_TRY(drupe_host_task_new(s, &task));
     task->items = 0;

@@ -25,14 +25,26 @@ static const char *sys_folder(void)
     return test && *test ? test : "/sys";
 }
 
-/* --- Lists of CPUs: "0-3,8,10-11" ----------------------------------------------------------------------- */
+/* --- Sets of CPUs --------------------------------------------------------------------------------------- */
 
-/* Call `take` for each; false at a mistake. */
-static bool each_cpu(const char *list, void (*take)(unsigned cpu, void *user), void *user)
+/* Room for ALL_CPUS. */
+typedef struct cpus {
+    cpu_set_t sets[ALL_CPUS / CPU_SETSIZE];
+} cpus;
+
+static bool has_cpu(const cpus *set, unsigned cpu)
 {
-    const char *at = list;
-    while (*at) {
-        char *end;
+    return CPU_ISSET_S(cpu, sizeof *set, set->sets);
+}
+
+/* "0-3,8,10-11" in a file below /sys/devices/system; false at a mistake. */
+static bool read_cpus(const char *file, cpus *set)
+{
+    char path[512], line[4096];
+    memset(set, 0, sizeof *set);
+    snprintf(path, sizeof path, "%s/devices/system/%s", sys_folder(), file);
+    if (!drupe_read_line(path, line, sizeof line)) return false;
+    for (char *at = line, *end; *at; at = *end ? end + 1 : end) {
         unsigned long first = strtoul(at, &end, 10), last = first;
         if (end == at) return false;
         if (*end == '-') {
@@ -41,66 +53,34 @@ static bool each_cpu(const char *list, void (*take)(unsigned cpu, void *user), v
             if (end == at) return false;
         }
         if (last >= ALL_CPUS || first > last || (*end && *end != ',')) return false;
-        for (unsigned long cpu = first; cpu <= last; cpu++) take((unsigned)cpu, user);
-        at = *end ? end + 1 : end;
+        for (; first <= last; first++) CPU_SET_S(first, sizeof *set, set->sets);
     }
     return true;
 }
 
-struct cpu_list {
-    unsigned *cpus;
-    unsigned count, capacity;
-};
-
-static void append_cpu(unsigned cpu, void *user)
+/* The CPUs this process may run on. */
+static bool allowed_cpus(cpus *set)
 {
-    struct cpu_list *list = user;
-    if (list->count < list->capacity) list->cpus[list->count++] = cpu;
-}
-
-/* The CPUs this process may run on, at most `capacity`. */
-static unsigned allowed_cpus(unsigned *cpus, unsigned capacity)
-{
-    struct cpu_list list = {cpus, 0, capacity};
-    char path[512], line[4096];
-    if (getenv("DRUPE_TEST_SYS")) {
-        snprintf(path, sizeof path, "%s/devices/system/cpu/online", sys_folder());
-        if (!drupe_read_line(path, line, sizeof line) || !each_cpu(line, append_cpu, &list)) return 0;
-        return list.count;
-    }
-    cpu_set_t *set = CPU_ALLOC(ALL_CPUS);
-    size_t size = CPU_ALLOC_SIZE(ALL_CPUS);
-    if (set && sched_getaffinity(0, size, set) == 0) {
-        for (unsigned cpu = 0; cpu < ALL_CPUS; cpu++) {
-            if (CPU_ISSET_S(cpu, size, set)) append_cpu(cpu, &list);
-        }
-    }
-    if (set) CPU_FREE(set);
-    return list.count;
+    memset(set, 0, sizeof *set);
+    if (getenv("DRUPE_TEST_SYS")) return read_cpus("cpu/online", set);
+    return sched_getaffinity(0, sizeof *set, set->sets) == 0;
 }
 
 /* --- Domains -------------------------------------------------------------------------------------------- */
 
-struct node {
-    drupe_host_topology *topology;
-    uint32_t id;
-};
-
-static void set_node(unsigned cpu, void *user)
+static void probe_nodes(drupe_host_topology *topology)
 {
-    struct node *node = user;
-    for (unsigned i = 0; i < node->topology->count; i++) {
-        if (node->topology->placements[i].cpu == cpu)
-            node->topology->placements[i].id[DRUPE_DOMAIN_NUMA] = node->id;
+    cpus nodes, members;
+    char file[64];
+    if (!read_cpus("node/online", &nodes)) return;
+    for (unsigned number = 0; number < ALL_CPUS; number++) {
+        snprintf(file, sizeof file, "node/node%u/cpulist", number);
+        if (!has_cpu(&nodes, number) || !read_cpus(file, &members)) continue;
+        for (unsigned i = 0; i < topology->count; i++) {
+            if (has_cpu(&members, topology->placements[i].cpu))
+                topology->placements[i].id[DRUPE_DOMAIN_NUMA] = number;
+        }
     }
-}
-
-static void probe_node(unsigned number, void *user)
-{
-    struct node node = {user, number};
-    char path[512], line[4096];
-    snprintf(path, sizeof path, "%s/devices/system/node/node%u/cpulist", sys_folder(), number);
-    if (drupe_read_line(path, line, sizeof line)) each_cpu(line, set_node, &node);
 }
 
 static void probe_caches(placement *where)
@@ -133,26 +113,20 @@ static int compare_placements(const void *a, const void *b)
 
 void drupe_host_topology_probe(drupe_host_topology *topology, unsigned threads)
 {
-    unsigned *cpus = calloc((size_t)threads + 1, sizeof *cpus);
-    placement *placements = calloc(threads, sizeof *placements);
-    unsigned count = cpus && placements ? allowed_cpus(cpus, threads + 1) : 0;
+    cpus allowed;
     memset(topology, 0, sizeof *topology);
-    if (count == threads) {
-        topology->placements = placements;
-        topology->count = count;
-        placements = NULL;
-        for (unsigned i = 0; i < count; i++) {
-            topology->placements[i].cpu = cpus[i];
-            for (int d = 0; d < DRUPE_DOMAIN_NEXT; d++) topology->placements[i].id[d] = UNKNOWN;
-            probe_caches(&topology->placements[i]);
-        }
-        char path[512], line[4096];
-        snprintf(path, sizeof path, "%s/devices/system/node/online", sys_folder());
-        if (drupe_read_line(path, line, sizeof line)) each_cpu(line, probe_node, topology);
-        qsort(topology->placements, count, sizeof *topology->placements, compare_placements);
+    if (!allowed_cpus(&allowed) || (unsigned)CPU_COUNT_S(sizeof allowed, allowed.sets) != threads) return;
+    topology->placements = calloc(threads, sizeof *topology->placements);
+    for (unsigned cpu = 0; topology->placements && cpu < ALL_CPUS; cpu++) {
+        if (!has_cpu(&allowed, cpu)) continue;
+        placement *where = &topology->placements[topology->count++];
+        where->cpu = cpu;
+        for (int d = 0; d < DRUPE_DOMAIN_NEXT; d++) where->id[d] = UNKNOWN;
+        probe_caches(where);
     }
-    free(placements);
-    free(cpus);
+    probe_nodes(topology);
+    if (topology->count)
+        qsort(topology->placements, topology->count, sizeof *topology->placements, compare_placements);
 }
 
 void drupe_host_topology_clear(drupe_host_topology *topology)
@@ -194,16 +168,12 @@ void drupe_host_worker_bind(drupe_host_worker *worker)
 {
     const drupe_host_topology *topology = &worker->tpool->sched->topology;
     if (!worker->started || worker->home_count == 0 || !topology->placements) return;
-    cpu_set_t *set = CPU_ALLOC(ALL_CPUS);
-    size_t size = CPU_ALLOC_SIZE(ALL_CPUS);
-    if (!set) return;
-    CPU_ZERO_S(size, set);
-    for (unsigned i = 0; i < worker->home_count; i++) {
-        CPU_SET_S(topology->placements[worker->home_first + i].cpu, size, set);
-    }
+    cpus set;
+    memset(&set, 0, sizeof set);
+    for (unsigned i = 0; i < worker->home_count; i++)
+        CPU_SET_S(topology->placements[worker->home_first + i].cpu, sizeof set, set.sets);
     /* A wish: a machine that refuses it still computes the right thing. */
-    pthread_setaffinity_np(worker->thread, size, set);
-    CPU_FREE(set);
+    pthread_setaffinity_np(worker->thread, sizeof set, set.sets);
 }
 
 void drupe_host_sched_settle(drupe_host_sched *sched, unsigned first, unsigned count)

@@ -4,7 +4,6 @@
 extern const drupe_backend drupe_backend_opencl;
 
 const drupe_backend drupe_backend_opencl = {
-    .abi = DRUPE_BACKEND_ABI,
     .name = DRUPE_CL_NAME,
     .size = {.device = sizeof(drupe_cl_device),
              .context = sizeof(drupe_cl_context),

@@ -169,19 +169,7 @@ static const info_row rows[DRUPE_INFO_COUNT] = {
     [DRUPE_INFO_GPU_SIMD_WIDTH] = {FORM_UINT, KEY_AMD_SIMD_WIDTH, 0, AMD_QUERY, NULL},
 };
 
-/* --- Giving an answer ----------------------------------------------------------------------------------- */
-
-static drupe_status give(const void *data, size_t length, void *value, size_t size, size_t *needed)
-{
-    if (needed) *needed = length;
-    if (value && size > 0) memcpy(value, data, length < size ? length : size);
-    return DRUPE_OK;
-}
-
-static drupe_status give_number(uint64_t number, void *value, size_t size, size_t *needed)
-{
-    return give(&number, sizeof number, value, size, needed);
-}
+/* --- Asking --------------------------------------------------------------------------------------------- */
 
 static drupe_status meaningless(drupe_info key)
 {
@@ -189,21 +177,17 @@ static drupe_status meaningless(drupe_info key)
                            drupe_info_name(key));
 }
 
-/* Takes `text`. Drivers pad names with blanks: they are cut off. */
-static drupe_status give_string(drupe_info key, char *text, void *value, size_t size, size_t *needed)
+/* Takes `found`. Drivers pad names with blanks: they are cut off. */
+static drupe_status give_string(drupe_info key, char *found, drupe_text *text)
 {
-    if (!text) return meaningless(key);
-    const char *start = text + strspn(text, " ");
+    if (!found) return meaningless(key);
+    const char *start = found + strspn(found, " ");
     size_t length = strlen(start);
     while (length > 0 && start[length - 1] == ' ') length--;
-    text[(size_t)(start - text) + length] = '\0';
-    give(start, length + 1, value, size, needed);
-    if (value && size > 0) ((char *)value)[size - 1 < length ? size - 1 : length] = '\0';
-    free(text);
+    drupe_text_append(text, start, length);
+    free(found);
     return DRUPE_OK;
 }
-
-/* --- Asking --------------------------------------------------------------------------------------------- */
 
 static bool fetch(const drupe_cl_device *device, cl_device_info key, void *value, size_t size)
 {
@@ -222,15 +206,12 @@ static bool has_extension(const drupe_cl_device *device, const char *name)
     return found;
 }
 
-static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, void *value, size_t size,
-                            size_t *needed)
+static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, uint64_t *number, drupe_text *text)
 {
     const info_row *row = &rows[key];
     if (row->version > device->caps.version || (row->extension && !has_extension(device, row->extension)))
         return meaningless(key);
-    if (row->form == FORM_STRING) {
-        return give_string(key, drupe_cl_device_string(device, row->key), value, size, needed);
-    }
+    if (row->form == FORM_STRING) return give_string(key, drupe_cl_device_string(device, row->key), text);
     union {
         cl_uint narrow;
         cl_ulong wide;
@@ -242,21 +223,18 @@ static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, void 
     cl_int code = device->library->api.GetDeviceInfo(device->id, row->key, length, &answer, NULL);
     if (code == CL_INVALID_VALUE) return meaningless(key);
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Asking for the property %s", drupe_info_name(key));
-    uint64_t number = row->form == FORM_ULONG  ? answer.wide
-                      : row->form == FORM_SIZE ? answer.size
-                                               : answer.narrow;
-    if (is_unknown(key, number)) return meaningless(key);
-    return give_number(row->change ? row->change(number) : number, value, size, needed);
+    *number = row->form == FORM_ULONG ? answer.wide : row->form == FORM_SIZE ? answer.size : answer.narrow;
+    if (is_unknown(key, *number)) return meaningless(key);
+    if (row->change) *number = row->change(*number);
+    return DRUPE_OK;
 }
 
 static char *platform_string(const drupe_cl_device *device, cl_platform_info key)
 {
+    char text[512] = "";
     const drupe_cl_api *api = &device->library->api;
-    size_t size = 0;
-    if (api->GetPlatformInfo(device->platform, key, 0, NULL, &size) != CL_SUCCESS) return NULL;
-    char *text = calloc(1, size + 1);
-    if (text) api->GetPlatformInfo(device->platform, key, size, text, NULL);
-    return text;
+    cl_int code = api->GetPlatformInfo(device->platform, key, sizeof text - 1, text, NULL);
+    return code == CL_SUCCESS ? strdup(text) : NULL;
 }
 
 /* Among the platforms that have devices. */
@@ -358,25 +336,24 @@ static bool execution_units(const drupe_cl_device *device, uint64_t *units)
     return true;
 }
 
-static drupe_status sub_group_sizes(const drupe_cl_device *device, void *value, size_t size, size_t *needed)
+static drupe_status sub_group_sizes(const drupe_cl_device *device, drupe_text *text)
 {
     size_t sizes[64], bytes = 0;
-    uint64_t found[64];
     cl_uint lanes = 0;
     if (has_extension(device, "cl_intel_required_subgroup_size") &&
         device->library->api.GetDeviceInfo(device->id, KEY_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes,
                                            &bytes) == CL_SUCCESS) {
-        size_t count = bytes / sizeof sizes[0];
-        for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(found); i++) found[i] = sizes[i];
-        return give(found, count * sizeof found[0], value, size, needed);
+        drupe_text_append(text, (const char *)sizes, bytes);
+        return DRUPE_OK;
     }
-    if ((has_extension(device, NV_QUERY) && fetch(device, KEY_NV_WARP_SIZE, &lanes, sizeof lanes)) ||
-        (has_extension(device, AMD_QUERY) && fetch(device, KEY_AMD_WAVEFRONT_WIDTH, &lanes, sizeof lanes))) {
-        found[0] = lanes;
-        return give(found, sizeof found[0], value, size, needed);
-    }
-    return meaningless(DRUPE_INFO_SUB_GROUP_SIZES);
+    if (!(has_extension(device, NV_QUERY) && fetch(device, KEY_NV_WARP_SIZE, &lanes, sizeof lanes)) &&
+        !(has_extension(device, AMD_QUERY) && fetch(device, KEY_AMD_WAVEFRONT_WIDTH, &lanes, sizeof lanes)))
+        return meaningless(DRUPE_INFO_SUB_GROUP_SIZES);
+    const uint64_t one = lanes;
+    drupe_text_append(text, (const char *)&one, sizeof one);
+    return DRUPE_OK;
 }
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "a driver's list of sizes is one of ours");
 
 /* --- Computed ------------------------------------------------------------------------------------------- */
 
@@ -484,37 +461,30 @@ static bool compute(const drupe_cl_device *device, drupe_info key, uint64_t *num
     }
 }
 
-static drupe_status ask_computed(const drupe_cl_device *device, drupe_info key, void *value, size_t size,
-                                 size_t *needed)
+static drupe_status ask_computed(const drupe_cl_device *device, drupe_info key, uint64_t *number,
+                                 drupe_text *text)
 {
-    uint64_t number = 0;
-    const size_t *items = device->caps.max_items;
     switch (key) {
-    case DRUPE_INFO_PLATFORM:
-        return give_string(key, platform_string(device, CL_PLATFORM_NAME), value, size, needed);
+    case DRUPE_INFO_PLATFORM: return give_string(key, platform_string(device, CL_PLATFORM_NAME), text);
     case DRUPE_INFO_PLATFORM_VENDOR:
-        return give_string(key, platform_string(device, CL_PLATFORM_VENDOR), value, size, needed);
+        return give_string(key, platform_string(device, CL_PLATFORM_VENDOR), text);
     case DRUPE_INFO_BACKEND_VERSION:
-        return give_string(key, platform_string(device, CL_PLATFORM_VERSION), value, size, needed);
-    case DRUPE_INFO_IL_VERSION: return give_string(key, il_version(device), value, size, needed);
-    case DRUPE_INFO_UUID: return give_string(key, uuid(device), value, size, needed);
-    case DRUPE_INFO_PCI_ADDRESS: return give_string(key, pci_address(device), value, size, needed);
-    case DRUPE_INFO_COMPUTE_CAPABILITY:
-        return give_string(key, compute_capability(device), value, size, needed);
-    case DRUPE_INFO_SUB_GROUP_SIZES: return sub_group_sizes(device, value, size, needed);
-    case DRUPE_INFO_MAX_WORK_ITEM_SIZES: {
-        uint64_t sizes[3] = {items[0], items[1], items[2]};
-        return give(sizes, sizeof sizes, value, size, needed);
+        return give_string(key, platform_string(device, CL_PLATFORM_VERSION), text);
+    case DRUPE_INFO_IL_VERSION: return give_string(key, il_version(device), text);
+    case DRUPE_INFO_UUID: return give_string(key, uuid(device), text);
+    case DRUPE_INFO_PCI_ADDRESS: return give_string(key, pci_address(device), text);
+    case DRUPE_INFO_COMPUTE_CAPABILITY: return give_string(key, compute_capability(device), text);
+    case DRUPE_INFO_SUB_GROUP_SIZES: return sub_group_sizes(device, text);
+    case DRUPE_INFO_MAX_WORK_ITEM_SIZES:
+        for (int i = 0; i < 3; i++) number[i] = device->caps.max_items[i];
+        return DRUPE_OK;
+    default: return compute(device, key, number) ? DRUPE_OK : meaningless(key);
     }
-    default: break;
-    }
-    return compute(device, key, &number) ? give_number(number, value, size, needed) : meaningless(key);
 }
 
-drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                  size_t *needed)
+drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
     const drupe_cl_device *native = drupe_native(device);
-    if (rows[key].form != FORM_NONE) return ask_row(native, key, value, size, needed);
-    return ask_computed(native, key, value, size, needed);
+    if (rows[key].form != FORM_NONE) return ask_row(native, key, number, text);
+    return ask_computed(native, key, number, text);
 }

@@ -4,9 +4,11 @@
  * do not survive being unmapped, so the library is never closed once platforms were asked for; unload() only
  * drops the list. */
 #include "opencl.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,20 +21,13 @@ static const char install_advice[] = "install an OpenCL driver: for this process
                                      "pocl-opencl-icd\" (Debian, Ubuntu), for a "
                                      "GPU the OpenCL package of its vendor";
 
-/* Whether a folder has an entry that begins with `prefix` and ends with `suffix`. */
-static bool folder_has(const char *path, const char *prefix, const char *suffix)
+/* Whether there is a file whose name matches. */
+static bool any_file(const char *pattern)
 {
-    DIR *folder = opendir(path);
-    if (!folder) return false;
-    bool found = false;
-    const struct dirent *entry;
-    while (!found && (entry = readdir(folder))) {
-        size_t length = strlen(entry->d_name), tail = strlen(suffix);
-        found = strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && length >= tail &&
-                strcmp(entry->d_name + length - tail, suffix) == 0;
-    }
-    closedir(folder);
-    return found;
+    glob_t found;
+    bool any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return any;
 }
 
 /* Whether a driver is registered with the loader. The variables are those of the two common loaders. */
@@ -43,7 +38,11 @@ static bool any_driver(void)
     if (getenv("OCL_ICD_FILENAMES")) return true;
     if (!vendors) vendors = getenv("OPENCL_VENDOR_PATH");
     if (!vendors) vendors = "/etc/OpenCL/vendors";
-    if (stat(vendors, &about) == 0 && S_ISDIR(about.st_mode)) return folder_has(vendors, "", ".icd");
+    if (stat(vendors, &about) == 0 && S_ISDIR(about.st_mode)) {
+        char pattern[PATH_MAX];
+        snprintf(pattern, sizeof pattern, "%s/*.icd", vendors);
+        return any_file(pattern);
+    }
     return getenv("OCL_ICD_VENDORS") != NULL; /* a single file, found by the loader's own rules */
 }
 
@@ -52,8 +51,8 @@ bool drupe_cl_likely(drupe_device_type type)
     if (getenv(DRUPE_CL_LIBRARY_ENV)) return true;
     if (!any_driver()) return false;
     if (type != DRUPE_DEVICE_GPU) return true;
-    return folder_has("/dev/dri", "render", "") || folder_has("/dev", "nvidia", "") ||
-           access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+    return any_file("/dev/dri/render*") || any_file("/dev/nvidia*") || any_file("/dev/kfd") ||
+           any_file("/dev/dxg");
 }
 
 /* --- Root devices --------------------------------------------------------------------------------------- */
@@ -64,11 +63,9 @@ unsigned drupe_cl_version_of(const drupe_cl_api *api, cl_device_id id)
     char text[256] = "";
     if (api->GetDeviceInfo(id, CL_DEVICE_VERSION, sizeof text, text, NULL) != CL_SUCCESS) return 0;
     text[sizeof text - 1] = '\0';
-    if (strncmp(text, "OpenCL ", 7) != 0) return 0;
-    char *end = NULL;
-    unsigned long major = strtoul(text + 7, &end, 10);
-    unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-    return major < 100 && minor < 10 ? (unsigned)(10 * major + minor) : 0;
+    unsigned major, minor;
+    bool read = sscanf(text, "OpenCL %2u.%1u", &major, &minor) == 2;
+    return read ? 10 * major + minor : 0;
 }
 
 static bool usable(const drupe_cl_api *api, cl_device_id id)

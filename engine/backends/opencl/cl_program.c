@@ -52,19 +52,6 @@ static drupe_status create_native(drupe_cl_program *program, const drupe_cl_cont
     return drupe_cl_fail(code, "Making a program");
 }
 
-/* The user's options and our own, malloc'ed; NULL without memory. */
-static char *all_options(const char *options)
-{
-    drupe_text text = {0};
-    if (options && *options) drupe_text_printf(&text, "%s ", options);
-    if (!options || !strstr(options, arg_info_option)) drupe_text_printf(&text, "%s", arg_info_option);
-    if (drupe_text_check(&text) != DRUPE_OK) {
-        drupe_text_clear(&text);
-        return NULL;
-    }
-    return drupe_text_take(&text);
-}
-
 /* The compiler's messages, malloc'ed, or NULL if there are none. */
 static char *build_log(const drupe_cl_program *program)
 {
@@ -104,17 +91,19 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
     native->device = drupe_native(drupe_context_home(context, drupe_program_device(program)));
     native->api = &native->device->library->api;
     DRUPE_TRY(create_native(native, drupe_native(context), source));
-    char *options = all_options(source->options);
-    if (!options) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the compiler's options.");
+    const char *given = source->options ? source->options : "";
+    drupe_text options = {0};
+    drupe_text_printf(&options, "%s %s", given, strstr(given, arg_info_option) ? "" : arg_info_option);
+    DRUPE_TRY(drupe_text_check(&options));
     drupe_signals_save();
     drupe_quiet_begin();
-    cl_int code = native->api->BuildProgram(native->id, 1, &native->device->id, options, NULL, NULL);
+    cl_int code =
+        native->api->BuildProgram(native->id, 1, &native->device->id, drupe_text_get(&options), NULL, NULL);
     drupe_quiet_end();
     drupe_signals_restore();
     char *messages = build_log(native);
-    drupe_status status =
-        code == CL_SUCCESS ? DRUPE_OK : build_failed(code, source->options ? source->options : "", messages);
-    free(options);
+    drupe_status status = code == CL_SUCCESS ? DRUPE_OK : build_failed(code, given, messages);
+    drupe_text_clear(&options);
     if (log) {
         *log = messages;
     } else {

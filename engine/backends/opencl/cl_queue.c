@@ -71,18 +71,16 @@ drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags)
 void drupe_cl_queue_close(drupe_queue *queue)
 {
     drupe_cl_queue *native = drupe_native(queue);
+    cl_command_queue both[] = {native->id, native->before};
     if (!native->id) return;
     drupe_cl_mark_clear(&native->marker);
-    if (native->unordered)
-        drupe_cl_retire(native, native->id);
-    else
-        native->api->ReleaseCommandQueue(native->id);
-    native->id = NULL;
-    if (native->before && native->unordered)
-        drupe_cl_retire(native, native->before);
-    else if (native->before)
-        native->api->ReleaseCommandQueue(native->before);
-    native->before = NULL;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(both) && both[i]; i++) {
+        if (native->unordered)
+            drupe_cl_retire(native, both[i]);
+        else
+            native->api->ReleaseCommandQueue(both[i]);
+    }
+    native->id = native->before = NULL;
 }
 
 drupe_status drupe_cl_queue_times(drupe_queue *queue, bool *kept)

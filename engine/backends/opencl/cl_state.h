@@ -163,8 +163,6 @@ typedef struct drupe_cl_param {
     unsigned char value[DRUPE_CL_SET_MOST];
 } drupe_cl_param;
 
-#define DRUPE_CL_WORDS 12
-
 typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed, of the program */
@@ -178,10 +176,6 @@ typedef struct drupe_cl_kernel {
     uint64_t local_bytes;   /* declared inside the kernel */
     uint64_t private_bytes;
     bool launched;
-    /* What drupe_submit.words said when all arguments were set last; valid while `worded`. */
-    bool worded;
-    uint64_t words_freed; /* as drupe_cl_param.freed */
-    uint64_t words[DRUPE_CL_WORDS];
     drupe_range settled; /* the last range that was found good, dims 0 = none, and what became of it */
     size_t settled_local[3];
     bool settled_by_driver;

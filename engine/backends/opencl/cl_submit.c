@@ -143,29 +143,6 @@ static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *contex
     return drupe_cl_fail(code, "Setting argument %s", about);
 }
 
-/* Whether the arguments are those that the native kernel has already. */
-static inline bool words_again(const drupe_submit *s, const drupe_cl_kernel *kernel, size_t nargs)
-{
-    if (!s->words || !kernel->worded || kernel->words_freed != drupe_cl_mem_freed()) return false;
-    for (size_t i = 0; i < nargs; i++) {
-        if (kernel->words[i] != s->words[i]) return false;
-    }
-    return true;
-}
-
-static drupe_status set_args(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_context *context,
-                             const drupe_arg *args, size_t nargs)
-{
-    drupe_cl_kernel *native = drupe_native(kernel);
-    native->worded = false;
-    for (size_t i = 0; i < nargs; i++) DRUPE_TRY(set_arg(kernel, context, i, &args[i]));
-    if (!s->words || nargs > DRUPE_CL_WORDS) return DRUPE_OK;
-    memcpy(native->words, s->words, nargs * sizeof *native->words);
-    native->words_freed = drupe_cl_mem_freed();
-    native->worded = true;
-    return DRUPE_OK;
-}
-
 static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, const drupe_cl_kernel *kernel,
                              const drupe_range *range, wait_list *waits)
 {
@@ -190,22 +167,14 @@ static cl_int enqueue_first(const drupe_submit *s, drupe_cl_queue *queue, drupe_
     return code;
 }
 
-/* A launch that is not the last one again. */
-static drupe_status prepare(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_context *context,
-                            const drupe_range *range, const drupe_arg *args, size_t nargs)
-{
-    DRUPE_TRY(drupe_cl_range_settle(drupe_native(kernel), range));
-    if (context->tier == DRUPE_CL_TIER_COARSE) DRUPE_TRY(drupe_cl_kernel_renew(kernel, args, nargs));
-    return set_args(s, kernel, context, args, nargs);
-}
-
 drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
                                     const drupe_arg *args, size_t nargs)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_kernel *native = drupe_native(kernel);
-    if (!drupe_cl_range_again(native, range) || !words_again(s, native, nargs))
-        DRUPE_TRY(prepare(s, kernel, queue->context, range, args, nargs));
+    DRUPE_TRY(drupe_cl_range_settle(native, range));
+    if (queue->context->tier == DRUPE_CL_TIER_COARSE) DRUPE_TRY(drupe_cl_kernel_renew(kernel, args, nargs));
+    for (size_t i = 0; i < nargs; i++) DRUPE_TRY(set_arg(kernel, queue->context, i, &args[i]));
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
     cl_int code = native->launched ? enqueue_kernel(s, queue, native, range, &waits)

@@ -69,13 +69,9 @@ static bool is_transient(cl_int code)
 static cl_int arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg_info key, char *out,
                        size_t capacity)
 {
-    size_t size = 0;
     char text[1024] = "";
     out[0] = '\0';
-    cl_int code = kernel->api->GetKernelArgInfo(kernel->id, index, key, 0, NULL, &size);
-    if (code == CL_SUCCESS && size > sizeof text) return CL_SUCCESS;
-    if (code == CL_SUCCESS)
-        code = kernel->api->GetKernelArgInfo(kernel->id, index, key, sizeof text, text, NULL);
+    cl_int code = kernel->api->GetKernelArgInfo(kernel->id, index, key, sizeof text, text, NULL);
     if (code != CL_SUCCESS) return code;
     size_t length = strnlen(text, capacity - 1);
     memcpy(out, text, length);

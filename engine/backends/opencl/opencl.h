@@ -50,8 +50,7 @@ bool drupe_cl_has_word(const char *list, const char *word);
 /* --- cl_info.c ---------------------------------------------------------------------------------------------
  */
 
-drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
-                                  size_t *needed);
+drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text);
 
 /* --- cl_context.c, usm.c -----------------------------------------------------------------------------------
  */
@@ -157,17 +156,6 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
  * divides. On a CPU such a range runs with local size 1: round the global size up and check the bound in the
  * kernel. */
 drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range);
-/* Whether it is the one that was settled last. */
-static inline bool drupe_cl_range_again(const drupe_cl_kernel *kernel, const drupe_range *range)
-{
-    const drupe_range *last = &kernel->settled;
-    if (last->dims != range->dims) return false;
-    for (uint32_t d = 0; d < range->dims; d++) {
-        if (last->global[d] != range->global[d] || last->local[d] != range->local[d]) return false;
-    }
-    return true;
-}
-
 /* --- cl_submit.c -------------------------------------------------------------------------------------------
  */
 

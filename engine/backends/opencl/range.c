@@ -101,10 +101,18 @@ static drupe_status settle(const drupe_cl_kernel *kernel, const drupe_range *ran
     return check_groups(range, local);
 }
 
+static bool is_settled(const drupe_range *last, const drupe_range *range)
+{
+    if (last->dims != range->dims) return false;
+    for (uint32_t d = 0; d < range->dims; d++)
+        if (last->global[d] != range->global[d] || last->local[d] != range->local[d]) return false;
+    return true;
+}
+
 /* Most launches have the range of the one before, and the checks divide a lot. */
 drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range)
 {
-    if (drupe_cl_range_again(kernel, range)) return DRUPE_OK;
+    if (is_settled(&kernel->settled, range)) return DRUPE_OK;
     kernel->settled.dims = 0;
     DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
     kernel->settled = *range;

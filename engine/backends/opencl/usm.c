@@ -118,14 +118,6 @@ static drupe_guarded *guarded_of(drupe_cl_context *context, drupe_mem_kind kind)
 /* --- Blocks ----------------------------------------------------------------------------------------------
  */
 
-static drupe_status remember_shift(drupe_cl_context *context, void *pointer, void *start)
-{
-    pthread_mutex_lock(&context->lock);
-    drupe_status status = drupe_map_put(&context->shifted, &pointer, sizeof pointer, start, NULL);
-    pthread_mutex_unlock(&context->lock);
-    return status;
-}
-
 /* Move `*pointer`, the start of a block with `align` spare bytes, up to the alignment. */
 static drupe_status shift(drupe_cl_context *context, void **pointer, size_t align)
 {
@@ -133,7 +125,9 @@ static drupe_status shift(drupe_cl_context *context, void **pointer, size_t alig
     size_t past = (uintptr_t)start & (align - 1);
     if (past == 0) return DRUPE_OK;
     *pointer = (char *)start + (align - past);
-    drupe_status status = remember_shift(context, *pointer, start);
+    pthread_mutex_lock(&context->lock);
+    drupe_status status = drupe_map_put(&context->shifted, pointer, sizeof *pointer, start, NULL);
+    pthread_mutex_unlock(&context->lock);
     if (status != DRUPE_OK) {
         free_native(context, start);
         *pointer = NULL;

@@ -48,24 +48,18 @@ static size_t first_other(const unsigned char *bytes, int expected, size_t size)
     return i;
 }
 
-/* The bytes with a pattern, next to the memory on both sides. */
-static size_t painted_before(const drupe_memory *memory)
+/* Of the bytes on one side of the memory: those with a pattern, next to it. */
+static size_t painted(const drupe_memory *memory, size_t side)
 {
-    size_t size = memory->redzone - memory->guard_bytes;
-    return size < REDZONE ? size : REDZONE;
-}
-
-static size_t painted_behind(const drupe_memory *memory)
-{
-    size_t size = memory->behind - memory->guard_bytes;
+    size_t size = side - memory->guard_bytes;
     return size < REDZONE ? size : REDZONE;
 }
 
 static void paint(drupe_memory *memory)
 {
-    char *base = memory->base;
-    memset(base - painted_before(memory), REDZONE_BYTE, painted_before(memory));
-    memset(base + memory->room, REDZONE_BYTE, painted_behind(memory));
+    size_t before = painted(memory, memory->redzone);
+    memset((char *)memory->base - before, REDZONE_BYTE, before);
+    memset((char *)memory->base + memory->room, REDZONE_BYTE, painted(memory, memory->behind));
 }
 
 static size_t round_up(size_t bytes, size_t unit)
@@ -156,8 +150,8 @@ static drupe_status overrun(const drupe_memory *memory, const char *where, size_
 static drupe_status look(drupe_memory *memory)
 {
     const unsigned char *base = memory->base, *end = base + memory->room;
-    size_t most = painted_behind(memory), behind = first_other(end, REDZONE_BYTE, most);
-    size_t before = painted_before(memory);
+    size_t most = painted(memory, memory->behind), behind = first_other(end, REDZONE_BYTE, most);
+    size_t before = painted(memory, memory->redzone);
     while (before > 0 && base[-(ptrdiff_t)before] == REDZONE_BYTE) before--;
     if (behind == most && before == 0) return DRUPE_OK;
     paint(memory);
@@ -194,8 +188,8 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
     if (!memory && (memory = find_block(zones.quarantine, address)) != NULL) freed = ", which was freed";
     if (!memory || !memory->guard_bytes) return false;
     const char *base = memory->base, *end = base + memory->room;
-    bool before = address < base - painted_before(memory);
-    if (!before && address < end + painted_behind(memory)) return false;
+    bool before = address < base - painted(memory, memory->redzone);
+    if (!before && address < end + painted(memory, memory->behind)) return false;
     size_t distance = (size_t)(before ? base - address : address - end);
     char where[100];
     drupe_trace_place(memory->site, memory->cell, where, sizeof where);

@@ -69,10 +69,13 @@ static drupe_status slot_open_devices(drupe_slot *slot)
         slot->devices[slot->ndevices++] = device;
     }
     DRUPE_TRY(slot_name_devices(slot)); /* parts are named by what they are parts of */
-    if (!drupe_device_selector(NULL)) return DRUPE_OK;
-    DRUPE_TRY(drupe_selector_apply(slot));
-    DRUPE_TRY(slot_name_hidden(slot));
-    return slot_name_devices(slot);
+    if (drupe_device_selector(NULL)) {
+        DRUPE_TRY(drupe_selector_apply(slot));
+        DRUPE_TRY(slot_name_hidden(slot));
+        DRUPE_TRY(slot_name_devices(slot));
+    }
+    for (uint32_t i = 0; i < slot->ndevices; i++) slot->devices[i]->due++;
+    return DRUPE_OK;
 }
 
 void drupe_slot_unload(drupe_slot *slot)
@@ -87,10 +90,6 @@ void drupe_slot_unload(drupe_slot *slot)
 
 static drupe_status slot_load_locked(drupe_slot *slot)
 {
-    if (slot->backend->abi != DRUPE_BACKEND_ABI) {
-        return drupe_error_set(DRUPE_E_UNAVAILABLE, "Backend '%s' has interface version %u, %u is needed.",
-                               slot->backend->name, slot->backend->abi, DRUPE_BACKEND_ABI);
-    }
     const drupe_backend *backend;
     DRUPE_TRY(drupe_layer_apply(slot->base, (size_t)(slot - drupe_slot_at(0)), &backend));
     if (slot->backend != backend) slot->backend = backend;

@@ -32,7 +32,8 @@ void drupe_device_release(drupe_device *device)
 {
     if (!device || !drupe_object_release(device)) return;
     drupe_device_conceal(device);
-    if (device->opened && !drupe_device_silent(device)) device->slot->backend->device_close(device);
+    void (*close)(drupe_device *) = device->slot->backend->device_close;
+    if (close && device->opened && !drupe_device_silent(device)) close(device);
     free(atomic_load(&device->loss));
     drupe_info_clear(device);
     pthread_mutex_destroy(&device->info_lock);

@@ -79,7 +79,8 @@ struct drupe_device {
     drupe_device *root;   /* itself for a root */
     drupe_device_type type;
     bool opened;               /* the backend has seen it: device_close() is due */
-    bool listed;               /* one of slot->devices */
+    bool listed;               /* of a part: the library has it, in slot->devices or above one of those */
+    uint32_t due;              /* references that are the library's own: the list's, and those of parts */
     const char *filter;        /* malloc'ed; "" until it has a name */
     drupe_partition_kind made; /* how a sub-device was made, and along which domain */
     drupe_domain made_along;
@@ -165,6 +166,9 @@ drupe_status drupe_filter_next(const char **text, drupe_filter *filter) DRUPE_MU
 bool drupe_filter_match(const drupe_filter *filter, const drupe_device *device);
 /* Whether this backend, loaded or not, could have a device that matches. */
 bool drupe_filter_possible(const drupe_filter *filter, size_t slot);
+/* Cut blanks off both ends of a word. Whether it is that name, in any case of letters. */
+void drupe_filter_trim(const char **word, size_t *length);
+bool drupe_filter_is(const char *word, size_t length, const char *name);
 /* A number of at most 6 digits that is the whole word. */
 bool drupe_filter_number(const char *word, size_t length, long *number);
 /* The slot of a backend's name, DRUPE_FILTER_ABSENT, or -1; a type's number, or -1. */

@@ -13,7 +13,13 @@ const char *drupe_device_type_name(drupe_device_type type)
     return (unsigned)type < DRUPE_COUNT_OF(type_names) ? type_names[type] : "unknown";
 }
 
-static bool word_is(const char *word, size_t length, const char *name)
+void drupe_filter_trim(const char **word, size_t *length)
+{
+    while (*length && isspace((unsigned char)**word)) (*word)++, (*length)--;
+    while (*length && isspace((unsigned char)(*word)[*length - 1])) (*length)--;
+}
+
+bool drupe_filter_is(const char *word, size_t length, const char *name)
 {
     return strlen(name) == length && strncasecmp(word, name, length) == 0;
 }
@@ -21,11 +27,11 @@ static bool word_is(const char *word, size_t length, const char *name)
 int drupe_filter_backend(const char *word, size_t length)
 {
     for (size_t i = 0; i < drupe_slot_count(); i++) {
-        if (word_is(word, length, drupe_slot_at(i)->backend->name)) return (int)i;
+        if (drupe_filter_is(word, length, drupe_slot_at(i)->backend->name)) return (int)i;
     }
     /* One that this library knows of and was built without: well-formed, and matches nothing. */
     for (size_t i = 0; drupe_backends_absent[i]; i++) {
-        if (word_is(word, length, drupe_backends_absent[i])) return DRUPE_FILTER_ABSENT;
+        if (drupe_filter_is(word, length, drupe_backends_absent[i])) return DRUPE_FILTER_ABSENT;
     }
     return -1;
 }
@@ -33,7 +39,7 @@ int drupe_filter_backend(const char *word, size_t length)
 int drupe_filter_type(const char *word, size_t length)
 {
     for (size_t i = 0; i < DRUPE_COUNT_OF(type_names); i++) {
-        if (word_is(word, length, type_names[i])) return (int)i;
+        if (drupe_filter_is(word, length, type_names[i])) return (int)i;
     }
     return -1;
 }
@@ -81,8 +87,7 @@ static bool number_part(drupe_filter *filter, const char *word, size_t length)
 /* Parts come in the order backend, type, number; each at most once. */
 static drupe_status filter_part(drupe_filter *filter, const char *word, size_t length)
 {
-    while (length && isspace((unsigned char)*word)) word++, length--;
-    while (length && isspace((unsigned char)word[length - 1])) length--;
+    drupe_filter_trim(&word, &length);
     bool nothing_yet = filter->backend < 0 && filter->type < 0 && filter->number < 0;
     int found = drupe_filter_backend(word, length);
     if (found >= 0 && nothing_yet) {

@@ -84,25 +84,14 @@ static drupe_status may_ask(const drupe_device *device)
     return drupe_device_silent(device) ? drupe_loss_check(device) : DRUPE_OK;
 }
 
+static bool is_bytes(drupe_info key)
+{
+    return keys[key].type == DRUPE_INFO_STRING || keys[key].type == DRUPE_INFO_LIST;
+}
+
 static size_t size_of_type(drupe_info_type type)
 {
     return type == DRUPE_INFO_U64X3 ? 3 * sizeof(uint64_t) : sizeof(uint64_t);
-}
-
-/* A STRING, or a LIST as its bytes, whose number goes to number[0]. */
-static drupe_status ask_bytes(drupe_device *device, drupe_info key, drupe_info_entry *entry)
-{
-    size_t needed = 0;
-    DRUPE_TRY(device->slot->backend->device_info(device, key, NULL, 0, &needed));
-    entry->text = calloc(1, needed + 1);
-    if (!entry->text) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu bytes of text.", needed);
-    drupe_status status = device->slot->backend->device_info(device, key, entry->text, needed, NULL);
-    entry->number[0] = needed;
-    if (status != DRUPE_OK) {
-        free(entry->text);
-        entry->text = NULL;
-    }
-    return status;
 }
 
 /* What core knows better than a backend. */
@@ -116,17 +105,22 @@ static bool known_here(const drupe_device *device, drupe_info key, uint64_t *num
     }
 }
 
-/* Only a definite answer is cached; a passing failure may be asked again. */
+/* Only a definite answer is cached; a passing failure may be asked again. Of a STRING or LIST number[0] is
+ * how many bytes there are. */
 static drupe_status ask(drupe_device *device, drupe_info key, drupe_info_entry *entry)
 {
     drupe_status status = DRUPE_OK;
-    drupe_info_type type = keys[key].type;
+    drupe_text text = {0};
     DRUPE_TRY(may_ask(device));
-    if (type == DRUPE_INFO_STRING || type == DRUPE_INFO_LIST) {
-        status = ask_bytes(device, key, entry);
-    } else if (!known_here(device, key, entry->number)) {
-        status = device->slot->backend->device_info(device, key, entry->number, size_of_type(type), NULL);
+    if (!known_here(device, key, entry->number))
+        status = device->slot->backend->device_info(device, key, entry->number, &text);
+    if (status == DRUPE_OK && is_bytes(key)) {
+        drupe_text_append(&text, "", 1);
+        entry->number[0] = text.length - (keys[key].type == DRUPE_INFO_LIST);
+        status = drupe_text_check(&text);
+        entry->text = drupe_text_take(&text);
     }
+    drupe_text_clear(&text);
     if (status == DRUPE_OK) entry->state = DRUPE_INFO_KNOWN;
     if (status == DRUPE_E_UNSUPPORTED) entry->state = DRUPE_INFO_MEANINGLESS;
     return status;
@@ -160,13 +154,13 @@ static drupe_status meaningless(const drupe_device *device, drupe_info key)
 /* A number that is not kept. */
 static drupe_status ask_again(drupe_device *device, drupe_info key, void *value, size_t size, size_t *needed)
 {
-    uint64_t number = 0;
+    uint64_t number[3] = {0};
     drupe_status status = DRUPE_OK;
     bool lost = key == DRUPE_INFO_AVAILABLE && drupe_device_loss(device);
     if (!lost) DRUPE_TRY(may_ask(device));
-    if (!lost) status = device->slot->backend->device_info(device, key, &number, sizeof number, NULL);
+    if (!lost) status = device->slot->backend->device_info(device, key, number, NULL);
     if (status == DRUPE_E_UNSUPPORTED) return meaningless(device, key);
-    return status == DRUPE_OK ? give(&number, sizeof number, value, size, needed) : status;
+    return status == DRUPE_OK ? give(number, sizeof number[0], value, size, needed) : status;
 }
 
 drupe_status drupe_device_info(drupe_device *device, drupe_info key, void *value, size_t size, size_t *needed)

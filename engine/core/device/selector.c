@@ -4,11 +4,9 @@
  * term is `backend:item,item`; an item names devices by type, by number or all (`*`), and may go on with
  * parts (`0.1`, `*.*`). */
 #include "core/device/device_room.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* One item of a term. */
 struct item {
@@ -46,26 +44,15 @@ static drupe_status mistake(const char *part, size_t size, const char *what)
                            name ? name : "The selector", text, size > 40 ? 40 : (int)size, part, what);
 }
 
-static void trim(const char **word, size_t *size)
-{
-    while (*size && isspace((unsigned char)**word)) (*word)++, (*size)--;
-    while (*size && isspace((unsigned char)(*word)[*size - 1])) (*size)--;
-}
-
-static bool is_word(const char *word, size_t size, const char *name)
-{
-    return strlen(name) == size && strncasecmp(word, name, size) == 0;
-}
-
 /* Backends of SYCL's runtimes that are not named in filters are known here: they have no devices for us. */
 static bool read_backend(const char *word, size_t size, int *backend)
 {
     static const char *const foreign[] = {"native_cpu", "offload", "esimd_emulator"};
     *backend = drupe_filter_backend(word, size);
     for (size_t i = 0; i < DRUPE_COUNT_OF(foreign); i++) {
-        if (is_word(word, size, foreign[i])) *backend = DRUPE_FILTER_ABSENT;
+        if (drupe_filter_is(word, size, foreign[i])) *backend = DRUPE_FILTER_ABSENT;
     }
-    return *backend >= 0 || is_word(word, size, "*");
+    return *backend >= 0 || drupe_filter_is(word, size, "*");
 }
 
 /* ".1", ".*", ".1.*" */
@@ -75,8 +62,8 @@ static bool parts_valid(const char *parts, size_t size)
         size_t length = 1;
         long number;
         while (length < size && parts[length] != '.') length++;
-        if (*parts != '.' ||
-            !(is_word(parts + 1, length - 1, "*") || drupe_filter_number(parts + 1, length - 1, &number)))
+        if (*parts != '.' || !(drupe_filter_is(parts + 1, length - 1, "*") ||
+                               drupe_filter_number(parts + 1, length - 1, &number)))
             return false;
         parts += length;
         size -= length;
@@ -94,8 +81,9 @@ static bool read_item(const char *word, size_t size, drupe_filter *what)
     if (!parts_valid(what->path, what->path_size)) return false;
     if (drupe_filter_number(word, head, &what->number)) return true;
     what->number = -1;
-    if (is_word(word, head, "*")) return true;
-    what->type = is_word(word, head, "fpga") ? DRUPE_DEVICE_ACCELERATOR : drupe_filter_type(word, head);
+    if (drupe_filter_is(word, head, "*")) return true;
+    what->type =
+        drupe_filter_is(word, head, "fpga") ? DRUPE_DEVICE_ACCELERATOR : drupe_filter_type(word, head);
     return what->type >= 0 && what->path_size == 0;
 }
 
@@ -107,7 +95,7 @@ static drupe_status read_term(struct walk *walk)
         size = strcspn(walk->rest, ";");
         walk->term = walk->rest;
         walk->rest = walk->term[size] ? walk->term + size + 1 : NULL;
-        trim(&walk->term, &size);
+        drupe_filter_trim(&walk->term, &size);
     }
     if (!size) return DRUPE_OK;
     bool discard = *walk->term == '!';
@@ -117,7 +105,7 @@ static drupe_status read_term(struct walk *walk)
     const char *colon = memchr(word, ':', size - discard);
     if (!colon) return mistake(walk->term, size, "has no ':' between a backend and its devices");
     size_t length = (size_t)(colon - word);
-    trim(&word, &length);
+    drupe_filter_trim(&word, &length);
     walk->item.discard = discard;
     if (!read_backend(word, length, &walk->item.what.backend))
         return mistake(word, length, "is not a backend (*, host, opencl, level_zero, cuda, hip)");
@@ -135,7 +123,7 @@ static drupe_status read_next(struct walk *walk, const struct item **item)
     const char *word = walk->at, *comma = memchr(word, ',', (size_t)(walk->end - word));
     size_t length = (size_t)((comma ? comma : walk->end) - word);
     walk->at = comma ? comma + 1 : NULL;
-    trim(&word, &length);
+    drupe_filter_trim(&word, &length);
     if (length == 0)
         return mistake(walk->term, (size_t)(walk->end - walk->term), "has a place without a device");
     if (!read_item(word, length, &walk->item.what))
@@ -257,6 +245,7 @@ static void take_device(drupe_slot *slot, drupe_device *device)
     for (; device->parent; device = device->parent) {
         if (device->listed) continue;
         device->listed = true;
+        device->parent->due++;
         drupe_device_conceal(device);
         atomic_fetch_sub(&slot->live, 1);
     }

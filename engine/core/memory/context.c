@@ -46,8 +46,8 @@ static drupe_status context_fill(drupe_context *context, drupe_device *const *de
         drupe_pool_open(&pools[i], context, context->devices[i / 3], (drupe_mem_kind)(i % 3));
     context->pools = pools;
     for (size_t i = 0; i < context->ndevices; i++) DRUPE_TRY(drupe_loss_check(context->devices[i]));
-    context->opened = true;
-    return context->slot->backend->context_open(context);
+    context->opened = context->slot->backend->context_open != NULL;
+    return context->opened ? context->slot->backend->context_open(context) : DRUPE_OK;
 }
 
 static drupe_status check_devices(drupe_device *const *devices, size_t count)

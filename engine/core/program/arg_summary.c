@@ -1,7 +1,6 @@
 /* See arg_summary.h. The kernel's own declaration gives names and types to the bytes. */
 #include "core/program/program_room.h"
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,26 +55,6 @@ void drupe_arg_summary_take(drupe_arg_summary *summary, const drupe_work *work)
 
 /* --- Telling -------------------------------------------------------------------------------------------- */
 
-struct line {
-    char *text;
-    size_t size, used;
-};
-
-static void add(struct line *line, const char *format, ...) DRUPE_PRINTF(2, 3);
-static void add(struct line *line, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    int length = vsnprintf(line->text + line->used, line->size - line->used, format, list);
-    va_end(list);
-    if (length < 0) return;
-    line->used += (size_t)length;
-    if (line->used < line->size) return;
-    /* Cut, and seen to be. */
-    line->used = line->size - 1;
-    if (line->size > 4) memcpy(line->text + line->size - 4, "...", 3);
-}
-
 static const drupe_memory *find_memory(uint64_t address, const drupe_keep *refs, size_t nrefs)
 {
     for (size_t i = 0; i < nrefs; i++) {
@@ -87,49 +66,48 @@ static const drupe_memory *find_memory(uint64_t address, const drupe_keep *refs,
     return NULL;
 }
 
-static void add_pointer(struct line *line, uint64_t address, const drupe_keep *refs, size_t nrefs)
+static void add_pointer(drupe_text *text, uint64_t address, const drupe_keep *refs, size_t nrefs)
 {
-    static const char *const kinds[] = {
-        [DRUPE_MEM_DEVICE] = "device", [DRUPE_MEM_SHARED] = "shared", [DRUPE_MEM_HOST] = "host"};
     const drupe_memory *memory = find_memory(address, refs, nrefs);
     if (!address) {
-        add(line, "NULL");
+        drupe_text_printf(text, "NULL");
     } else if (memory) {
         uint64_t offset = address - (uintptr_t)drupe_memory_pointer(memory);
-        add(line, "%s memory of %zu bytes", kinds[memory->pool->kind], (size_t)memory->size);
-        if (offset) add(line, " + %" PRIu64, offset);
+        drupe_text_printf(text, "%s memory of %zu bytes", drupe_mem_kind_name(memory->pool->kind),
+                          (size_t)memory->size);
+        if (offset) drupe_text_printf(text, " + %" PRIu64, offset);
     } else {
-        add(line, "0x%" PRIx64 ", which is not USM", address);
+        drupe_text_printf(text, "0x%" PRIx64 ", which is not USM", address);
     }
 }
 
 /* A number of a type that the compiler told. */
-static bool add_scalar(struct line *line, uint64_t bits, drupe_scalar_type type)
+static bool add_scalar(drupe_text *text, uint64_t bits, drupe_scalar_type type)
 {
     float f32;
     double f64;
     switch (type) {
-    case DRUPE_SCALAR_I8: add(line, "%d", (int8_t)bits); return true;
-    case DRUPE_SCALAR_U8: add(line, "%u", (uint8_t)bits); return true;
-    case DRUPE_SCALAR_I16: add(line, "%d", (int16_t)bits); return true;
-    case DRUPE_SCALAR_U16: add(line, "%u", (uint16_t)bits); return true;
-    case DRUPE_SCALAR_I32: add(line, "%" PRId32, (int32_t)bits); return true;
-    case DRUPE_SCALAR_U32: add(line, "%" PRIu32, (uint32_t)bits); return true;
-    case DRUPE_SCALAR_I64: add(line, "%" PRId64, (int64_t)bits); return true;
-    case DRUPE_SCALAR_U64: add(line, "%" PRIu64, bits); return true;
+    case DRUPE_SCALAR_I8: drupe_text_printf(text, "%d", (int8_t)bits); return true;
+    case DRUPE_SCALAR_U8: drupe_text_printf(text, "%u", (uint8_t)bits); return true;
+    case DRUPE_SCALAR_I16: drupe_text_printf(text, "%d", (int16_t)bits); return true;
+    case DRUPE_SCALAR_U16: drupe_text_printf(text, "%u", (uint16_t)bits); return true;
+    case DRUPE_SCALAR_I32: drupe_text_printf(text, "%" PRId32, (int32_t)bits); return true;
+    case DRUPE_SCALAR_U32: drupe_text_printf(text, "%" PRIu32, (uint32_t)bits); return true;
+    case DRUPE_SCALAR_I64: drupe_text_printf(text, "%" PRId64, (int64_t)bits); return true;
+    case DRUPE_SCALAR_U64: drupe_text_printf(text, "%" PRIu64, bits); return true;
     case DRUPE_SCALAR_F32:
         memcpy(&f32, &bits, sizeof f32);
-        add(line, "%.9g", (double)f32);
+        drupe_text_printf(text, "%.9g", (double)f32);
         return true;
     case DRUPE_SCALAR_F64:
         memcpy(&f64, &bits, sizeof f64);
-        add(line, "%.17g", f64);
+        drupe_text_printf(text, "%.17g", f64);
         return true;
     default: return false;
     }
 }
 
-static void add_arg(struct line *line, const drupe_arg_summary *summary, uint32_t index,
+static void add_arg(drupe_text *text, const drupe_arg_summary *summary, uint32_t index,
                     const drupe_keep *refs, size_t nrefs)
 {
     const drupe_kernel *kernel = summary->kernel;
@@ -138,65 +116,73 @@ static void add_arg(struct line *line, const drupe_arg_summary *summary, uint32_
     uint64_t bits = summary->bits[index];
     const drupe_form *form = summary->worded && kernel ? &kernel->forms[index] : &summary->forms[index];
     if (info && info->name[0])
-        add(line, "%s = ", info->name);
+        drupe_text_printf(text, "%s = ", info->name);
     else
-        add(line, "argument %u = ", index);
+        drupe_text_printf(text, "argument %u = ", index);
     switch ((drupe_arg_kind)form->kind) {
-    case DRUPE_ARG_POINTER: add_pointer(line, bits, refs, nrefs); return;
-    case DRUPE_ARG_LOCAL: add(line, "%u bytes of local memory", form->size); return;
+    case DRUPE_ARG_POINTER: add_pointer(text, bits, refs, nrefs); return;
+    case DRUPE_ARG_LOCAL: drupe_text_printf(text, "%u bytes of local memory", form->size); return;
     default: break;
     }
     bool scalar = info && info->lanes == 1 && !info->either_sign;
-    if (scalar && add_scalar(line, bits, info->scalar)) return;
+    if (scalar && add_scalar(text, bits, info->scalar)) return;
     if (form->size <= 8)
-        add(line, "0x%" PRIx64 " (%u bytes)", bits, form->size);
+        drupe_text_printf(text, "0x%" PRIx64 " (%u bytes)", bits, form->size);
     else
-        add(line, "%u bytes", form->size);
+        drupe_text_printf(text, "%u bytes", form->size);
 }
 
-static void add_extent(struct line *line, const size_t *sizes, unsigned dims)
+static void add_extent(drupe_text *text, const size_t *sizes, unsigned dims)
 {
-    for (unsigned d = 0; d < dims; d++) add(line, "%s%zu", d ? " x " : "", sizes[d]);
+    for (unsigned d = 0; d < dims; d++) drupe_text_printf(text, "%s%zu", d ? " x " : "", sizes[d]);
 }
 
-static void add_kernel(struct line *line, const drupe_arg_summary *summary, const drupe_keep *refs,
+static void add_kernel(drupe_text *text, const drupe_arg_summary *summary, const drupe_keep *refs,
                        size_t nrefs)
 {
     for (uint32_t i = 0; i < summary->nargs && i < DRUPE_ARG_SUMMARY_MOST; i++) {
-        if (i) add(line, ", ");
-        add_arg(line, summary, i, refs, nrefs);
+        if (i) drupe_text_printf(text, ", ");
+        add_arg(text, summary, i, refs, nrefs);
     }
     if (summary->nargs > DRUPE_ARG_SUMMARY_MOST)
-        add(line, " and %u more", summary->nargs - DRUPE_ARG_SUMMARY_MOST);
-    if (summary->nargs) add(line, "; ");
-    add_extent(line, summary->global, summary->dims);
-    if (summary->dims) add(line, " work-items");
+        drupe_text_printf(text, " and %u more", summary->nargs - DRUPE_ARG_SUMMARY_MOST);
+    if (summary->nargs) drupe_text_printf(text, "; ");
+    add_extent(text, summary->global, summary->dims);
+    if (summary->dims) drupe_text_printf(text, " work-items");
     if (!summary->dims || !summary->local[0]) return;
-    add(line, " in groups of ");
-    add_extent(line, summary->local, summary->dims);
+    drupe_text_printf(text, " in groups of ");
+    add_extent(text, summary->local, summary->dims);
+}
+
+static void add_summary(drupe_text *text, const drupe_arg_summary *summary, const drupe_keep *refs,
+                        size_t nrefs)
+{
+    switch ((drupe_work_kind)summary->kind) {
+    case DRUPE_WORK_KERNEL: add_kernel(text, summary, refs, nrefs); return;
+    case DRUPE_WORK_COPY:
+        drupe_text_printf(text, "%zu bytes from ", summary->bytes);
+        add_pointer(text, summary->bits[1], refs, nrefs);
+        drupe_text_printf(text, " to ");
+        add_pointer(text, summary->bits[0], refs, nrefs);
+        return;
+    case DRUPE_WORK_FILL:
+    case DRUPE_WORK_PREFETCH:
+    case DRUPE_WORK_ADVISE:
+        drupe_text_printf(text, "%zu bytes at ", summary->bytes);
+        add_pointer(text, summary->bits[0], refs, nrefs);
+        if (summary->kind == DRUPE_WORK_FILL)
+            drupe_text_printf(text, ", with a pattern of %zu bytes", summary->pattern_size);
+        return;
+    default: return;
+    }
 }
 
 void drupe_arg_summary_text(const drupe_arg_summary *summary, const drupe_keep *refs, size_t nrefs,
                             char *text, size_t size)
 {
-    struct line line = {.text = text, .size = size};
-    text[0] = '\0';
-    switch ((drupe_work_kind)summary->kind) {
-    case DRUPE_WORK_KERNEL: add_kernel(&line, summary, refs, nrefs); return;
-    case DRUPE_WORK_COPY:
-        add(&line, "%zu bytes from ", summary->bytes);
-        add_pointer(&line, summary->bits[1], refs, nrefs);
-        add(&line, " to ");
-        add_pointer(&line, summary->bits[0], refs, nrefs);
-        return;
-    case DRUPE_WORK_FILL:
-    case DRUPE_WORK_PREFETCH:
-    case DRUPE_WORK_ADVISE:
-        add(&line, "%zu bytes at ", summary->bytes);
-        add_pointer(&line, summary->bits[0], refs, nrefs);
-        if (summary->kind == DRUPE_WORK_FILL)
-            add(&line, ", with a pattern of %zu bytes", summary->pattern_size);
-        return;
-    default: return;
-    }
+    drupe_text whole = {0};
+    add_summary(&whole, summary, refs, nrefs);
+    snprintf(text, size, "%s", drupe_text_get(&whole));
+    if (whole.length >= size && size > 4) memcpy(text + size - 4, "...", 3); /* seen to be cut */
+    drupe_text_clear(&whole);
 }

@@ -18,9 +18,11 @@ struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     const drupe_range *range;
     const drupe_arg *args;
     size_t nargs;
-    const uint64_t *words; /* as in drupe_submit */
-    void *dst;             /* or the memory that a hint is about */
-    const void *src;       /* COPY: the source; FILL: the pattern */
+    /* Where all arguments are pointers and values as declared, of at most eight bytes each: these bytes,
+     * those that are not there being 0; else NULL. */
+    const uint64_t *words;
+    void *dst;       /* or the memory that a hint is about */
+    const void *src; /* COPY: the source; FILL: the pattern */
     size_t bytes;
     uint32_t pattern_size;
     bool to_host, from_host; /* COPY: that end is plain host memory */

@@ -212,8 +212,6 @@ static drupe_status build_cached(drupe_program *program, const cached *c, const 
                                  char **log)
 {
     if (build_from_cache(program, c, source, log)) return DRUPE_OK;
-    if (source->flags & DRUPE_SOURCE_CACHED)
-        return drupe_error_set(DRUPE_E_NOT_FOUND, "The program is not in the disk cache.");
     uint64_t begin = drupe_now_ns();
     DRUPE_TRY(build_native(program, source, log));
     if (drupe_now_ns() - begin >= WORTH_NS)
@@ -230,10 +228,7 @@ static bool cacheable(const drupe_program *program, const drupe_source *source)
 static drupe_status build(drupe_program *program, const drupe_source *source, char **log)
 {
     cached c = {{0}, {0}};
-    if (!cacheable(program, source)) {
-        if (!(source->flags & DRUPE_SOURCE_CACHED)) return build_native(program, source, log);
-        return drupe_error_set(DRUPE_E_NOT_FOUND, "Programs of this kind are not kept in the disk cache.");
-    }
+    if (!cacheable(program, source)) return build_native(program, source, log);
     drupe_key_where(&c.where, program->device);
     drupe_key_source(&c.key, program->device, source);
     drupe_status status = c.where.failed || c.key.failed ? build_native(program, source, log)
@@ -273,9 +268,8 @@ static drupe_status build_any(drupe_program *program, const drupe_source *given,
 
 drupe_status drupe_program_build(drupe_program *program, const drupe_source *source, char **log)
 {
-    uint32_t counts = source->flags & DRUPE_SOURCE_CACHED ? 0 : 1;
-    drupe_activity_begin(counts);
+    drupe_activity_begin();
     drupe_status status = build_any(program, source, log);
-    drupe_activity_end(counts);
+    drupe_activity_end();
     return status;
 }

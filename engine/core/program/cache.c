@@ -45,12 +45,11 @@ static struct cache {
     const drupe_device *asked_device; /* of the program whose binary is being asked for */
     unsigned flushing;
     uint64_t seen, since; /* the last activity that the writer saw, and when */
-    bool asked, marked;   /* the environment was read; files of the folder may be deleted */
+    bool asked;           /* the environment was read */
     int folder;
     drupe_cache_info known;
-    _Atomic(uint64_t) builds; /* that have ended */
-    _Atomic(uint32_t)
-        running; /* builds; what only looks into the cache is the background's and not counted */
+    _Atomic(uint64_t) builds;  /* that have ended */
+    _Atomic(uint32_t) running; /* builds */
 } cache = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .changed = PTHREAD_COND_INITIALIZER,
@@ -108,7 +107,7 @@ static void settle_locked(void)
         note_reason(drupe_error_last()->text);
     else
         cache.known.on = true;
-    cache.marked = cache.known.on && drupe_cache_mark(cache.folder);
+    if (cache.known.on) drupe_cache_mark(cache.folder);
     drupe_error_restore(&kept);
 }
 
@@ -182,18 +181,19 @@ void drupe_cache_reject(const drupe_text *where, const drupe_text *key)
 
 /* --- Whether anything is submitted or built: what the background waits for ------------------------------ */
 
-void drupe_activity_begin(unsigned counts)
+void drupe_activity_begin(void)
 {
-    atomic_fetch_add_explicit(&cache.running, counts, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cache.running, 1, memory_order_relaxed);
 }
 
-void drupe_activity_end(unsigned counts)
+void drupe_activity_end(void)
 {
-    atomic_fetch_add_explicit(&cache.builds, counts, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&cache.running, counts, memory_order_release);
+    atomic_fetch_add_explicit(&cache.builds, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&cache.running, 1, memory_order_release);
 }
 
-uint64_t drupe_library_activity(void)
+/* Another number after every submission and during every build. */
+static uint64_t activity_now(void)
 {
     /* Who sees that a build has ended counts it, too. */
     if (atomic_load_explicit(&cache.running, memory_order_acquire)) return drupe_now_ns();
@@ -202,38 +202,21 @@ uint64_t drupe_library_activity(void)
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
-/* How many bytes the cache may have; and whether files in its folder may be deleted. */
-static bool limit_get(uint64_t *limit)
-{
-    pthread_mutex_lock(&cache.lock);
-    bool marked = cache.marked;
-    *limit = cache.known.limit;
-    pthread_mutex_unlock(&cache.lock);
-    return marked;
-}
-
 static drupe_status write_record(int fd, const char *name, const drupe_record *record)
 {
     void *bytes;
     size_t size;
     DRUPE_TRY(drupe_record_pack(record, &bytes, &size));
     drupe_span part = {bytes, size};
-    drupe_status status;
-    uint64_t limit;
-    const bool tidy = limit_get(&limit);
-    if (!tidy && size <= limit && drupe_cache_make_room(fd, limit, false) > limit - size) {
-        status =
-            drupe_error_set(DRUPE_E_UNAVAILABLE,
-                            "The folder is full, and nothing is deleted in it: it has files of others with "
-                            "names of the cache.");
-    } else if (size > limit || size > ENTRY_BYTES) {
-        status = drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size);
-    } else {
-        status = drupe_file_replace(fd, name, &part, 1);
-    }
+    pthread_mutex_lock(&cache.lock);
+    uint64_t limit = cache.known.limit;
+    pthread_mutex_unlock(&cache.lock);
+    drupe_status status =
+        size > limit || size > ENTRY_BYTES
+            ? drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size)
+            : drupe_file_replace(fd, name, &part, 1);
     free(bytes);
-    if (status == DRUPE_OK && tidy) (void)drupe_cache_make_room(fd, limit, true);
-    return status;
+    return status == DRUPE_OK ? drupe_cache_make_room(fd, limit, NULL) : status;
 }
 
 static drupe_status store(const job *one, int fd)
@@ -296,7 +279,7 @@ static job *take_first(void)
 /* When to look at the first job again; 0: it is to be done now. The lock is held. */
 static uint64_t time_of_first(void)
 {
-    uint64_t now = drupe_now_ns(), activity = drupe_library_activity();
+    uint64_t now = drupe_now_ns(), activity = activity_now();
     if (!cache.jobs->compiles || cache.flushing || cache.writer.stopping) return 0;
     if (activity != cache.seen) {
         cache.seen = activity;
@@ -485,24 +468,9 @@ drupe_status drupe_cache_each(bool (*visit)(const drupe_cache_entry *entry, void
 drupe_status drupe_cache_clear(uint64_t *bytes)
 {
     int fd;
-    drupe_file_entry *entries;
-    size_t nentries;
-    uint64_t freed = 0, limit;
     if (bytes) *bytes = 0;
     DRUPE_TRY(folder_for_user(&fd));
-    if (!limit_get(&limit)) {
-        close(fd);
-        return drupe_error_set(
-            DRUPE_E_UNAVAILABLE,
-            "Nothing was deleted: the folder of the cache has files of others with names of the "
-            "cache. Delete them by hand.");
-    }
-    drupe_status status = drupe_folder_list(fd, &entries, &nentries);
-    for (size_t i = 0; i < nentries; i++)
-        if (drupe_cache_is_ours(entries[i].name) && unlinkat(fd, entries[i].name, 0) == 0)
-            freed += entries[i].bytes;
-    drupe_folder_list_free(entries, nentries);
+    drupe_status status = drupe_cache_make_room(fd, 0, bytes);
     close(fd);
-    if (bytes) *bytes = freed;
     return status;
 }

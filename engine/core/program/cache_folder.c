@@ -1,9 +1,8 @@
 /* Which files of the cache's folder are the cache's own, and when they go.
  *
  * People name a folder that has files of theirs already, so nothing is deleted by an ending alone: only names
- * of exactly the form that this file makes, and only in a folder with our mark in it. The mark is a
- * CACHEDIR.TAG, which backup programs know, with a second line of ours; a folder gets it as long as no file
- * in it has a name of that form without being an entry. */
+ * of exactly the form that this file makes, and of those of entries only what begins as an entry does. The
+ * folder gets a CACHEDIR.TAG, which backup programs know. */
 #include "core/program/program_room.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,28 +47,20 @@ static bool is_unfinished(const char *name)
     return number > 0 && at[number] == '\0';
 }
 
-/* What versions up to 0.1 kept beside the entries. */
-static bool is_note(const char *name)
-{
-    const char *rest = name + strspn(name, "0123456789abcdef");
-    return strcmp(rest, ".note") == 0 && rest - name == DIGITS;
-}
-
 bool drupe_cache_is_ours(const char *name)
 {
-    return drupe_cache_is_entry(name) || is_unfinished(name) || is_note(name);
+    return drupe_cache_is_entry(name) || is_unfinished(name);
 }
 
-static bool has_mark(int folder)
+void drupe_cache_mark(int folder)
 {
-    void *bytes = NULL;
-    size_t size = 0;
-    bool good = drupe_file_read(folder, TAG, sizeof tag_text, false, &bytes, &size) == DRUPE_OK &&
-                size == sizeof tag_text - 1 && memcmp(bytes, tag_text, size) == 0;
-    free(bytes);
-    return good;
+    const drupe_span part = {tag_text, sizeof tag_text - 1};
+    if (faccessat(folder, TAG, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return;
+    drupe_status status = drupe_file_replace(folder, TAG, &part, 1);
+    (void)status; /* without one the cache serves as well */
 }
 
+/* Whether an entry was written by us: names alone may be those of others. */
 static bool is_record(int folder, const char *name)
 {
     char begin[sizeof DRUPE_RECORD_MAGIC - 1];
@@ -81,45 +72,27 @@ static bool is_record(int folder, const char *name)
     return good;
 }
 
-/* Whether a file has one of our names, or the mark's, and was written by somebody else. */
-static bool has_foreign(int folder)
+drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
 {
     drupe_file_entry *entries;
     size_t nentries;
-    if (drupe_folder_list(folder, &entries, &nentries) != DRUPE_OK) return true;
-    bool foreign = false;
-    for (size_t i = 0; i < nentries && !foreign; i++) {
-        const char *name = entries[i].name;
-        foreign = strcmp(name, TAG) == 0 || (drupe_cache_is_entry(name) && !is_record(folder, name));
-    }
-    drupe_folder_list_free(entries, nentries);
-    return foreign;
-}
-
-bool drupe_cache_mark(int folder)
-{
-    if (has_mark(folder)) return true;
-    const drupe_span part = {tag_text, sizeof tag_text - 1};
-    if (has_foreign(folder)) return has_mark(folder); /* another process may just have done it */
-    return drupe_file_replace(folder, TAG, &part, 1) == DRUPE_OK;
-}
-
-uint64_t drupe_cache_make_room(int folder, uint64_t limit, bool marked)
-{
-    drupe_file_entry *entries;
-    size_t nentries;
-    uint64_t all = 0;
-    if (drupe_folder_list(folder, &entries, &nentries) != DRUPE_OK) return 0;
+    uint64_t all = 0, gone = 0;
+    DRUPE_TRY(drupe_folder_list(folder, &entries, &nentries));
     int64_t stale = (int64_t)time(NULL) * SECOND_NS - STALE_NS;
     for (size_t i = 0; i < nentries; i++) {
-        if (marked && is_unfinished(entries[i].name) && entries[i].used < stale)
-            (void)unlinkat(folder, entries[i].name, 0);
+        bool left = is_unfinished(entries[i].name) && (entries[i].used < stale || !limit);
+        if (left && unlinkat(folder, entries[i].name, 0) == 0) gone += entries[i].bytes;
         if (drupe_cache_is_entry(entries[i].name)) all += entries[i].bytes;
     }
     uint64_t most = all > limit ? limit - limit / 8 : limit;
-    for (size_t i = 0; marked && i < nentries && all > most; i++)
-        if (drupe_cache_is_entry(entries[i].name) && unlinkat(folder, entries[i].name, 0) == 0)
-            all -= entries[i].bytes;
+    for (size_t i = 0; i < nentries && all > most; i++) {
+        const char *name = entries[i].name;
+        if (!drupe_cache_is_entry(name) || !is_record(folder, name) || unlinkat(folder, name, 0) != 0)
+            continue;
+        all -= entries[i].bytes;
+        gone += entries[i].bytes;
+    }
     drupe_folder_list_free(entries, nentries);
-    return all;
+    if (freed) *freed = gone;
+    return DRUPE_OK;
 }

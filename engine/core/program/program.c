@@ -146,8 +146,8 @@ drupe_kernel *drupe_kernel_retain(drupe_kernel *kernel)
 void drupe_kernel_release(drupe_kernel *kernel)
 {
     if (!kernel || !drupe_object_release(kernel)) return;
-    if (kernel->opened && !drupe_device_silent(kernel->program->device))
-        kernel->object.backend->kernel_close(kernel);
+    void (*close)(drupe_kernel *) = kernel->object.backend->kernel_close;
+    if (close && kernel->opened && !drupe_device_silent(kernel->program->device)) close(kernel);
     drupe_slot *slot = kernel->program->context->slot;
     drupe_program *program = kernel->program;
     pthread_mutex_destroy(&kernel->lock);

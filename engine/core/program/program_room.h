@@ -69,12 +69,9 @@ drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, si
 
 /* This thread begins with, or is done with, a build of background.c, which was told of before it began. */
 void drupe_build_enter(bool enter);
-/* cache.c: `counts` (0 or 1) builds begin, or have ended. */
-void drupe_activity_begin(unsigned counts);
-void drupe_activity_end(unsigned counts);
-/* Another number after every submission and during every build: what runs in the background stays out of the
- * way while it changes. */
-uint64_t drupe_library_activity(void);
+/* cache.c: a build begins, or has ended: what runs in the background stays out of the way meanwhile. */
+void drupe_activity_begin(void);
+void drupe_activity_end(void);
 
 /* --- record.c ------------------------------------------------------------------------------------------- */
 
@@ -130,11 +127,11 @@ void drupe_cache_name(char name[48], const drupe_span *parts, size_t nparts, con
 /* Whether a name is of exactly the form of an entry, or of any file that the cache makes but its mark. */
 bool drupe_cache_is_entry(const char *name);
 bool drupe_cache_is_ours(const char *name);
-/* Whether files in the folder may be deleted: it has our mark, or has got it now. */
-bool drupe_cache_mark(int folder);
-/* In a marked folder, remove what was used longest ago until an eighth of the limit is free, and what killed
- * processes left. The bytes of the cache that are there then; files of others do not count. */
-uint64_t drupe_cache_make_room(int folder, uint64_t limit, bool marked);
+/* Have backup programs leave the folder out. */
+void drupe_cache_mark(int folder);
+/* Remove what was used longest ago until an eighth of the limit is free (0: all), and what killed processes
+ * left; files of others stay. The bytes of that, or NULL. */
+drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed) DRUPE_MUST_CHECK;
 
 /* --- cache.c -------------------------------------------------------------------------------------------- */
 

@@ -64,15 +64,6 @@ static void constant_write(drupe_spirv *module, size_t at, const drupe_spec_cons
     if (shape->bytes == 8) module->words[at + 4] = (uint32_t)(value >> 32);
 }
 
-static size_t count_constants(const drupe_spirv *module)
-{
-    size_t count = 0, constant;
-    uint32_t id;
-    for (size_t at = SPIRV_HEADER_WORDS; at < module->count; at += drupe_spirv_length(module, at))
-        count += spec_id_at(module, at, &constant, &id);
-    return count;
-}
-
 drupe_status drupe_spirv_constants(const void *bytes, size_t size, drupe_spec_constant **constants,
                                    size_t *count)
 {
@@ -80,13 +71,13 @@ drupe_status drupe_spirv_constants(const void *bytes, size_t size, drupe_spec_co
     *constants = NULL;
     *count = 0;
     DRUPE_TRY(drupe_spirv_open(bytes, size, &module));
-    size_t most = count_constants(&module);
-    drupe_spec_constant *list = most ? calloc(most, sizeof *list) : NULL;
-    if (most && !list) {
+    /* Each takes four words at least. */
+    drupe_spec_constant *list = calloc(module.count / 4 + 1, sizeof *list);
+    if (!list) {
         drupe_spirv_close(&module);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu specialisation constants.", most);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for specialisation constants.");
     }
-    for (size_t at = SPIRV_HEADER_WORDS; most && at < module.count; at += drupe_spirv_length(&module, at)) {
+    for (size_t at = SPIRV_HEADER_WORDS; at < module.count; at += drupe_spirv_length(&module, at)) {
         drupe_spec_constant one = {0};
         size_t where;
         if (!spec_id_at(&module, at, &where, &one.id) || !constant_read(&module, where, &one)) continue;

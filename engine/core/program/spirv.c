@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC     0x07230203u
-#define MOST_IDS  0x400000u /* the format's own limit */
-#define NO_OPCODE 0xffffu
+#define MAGIC    0x07230203u
+#define MOST_IDS 0x400000u /* the format's own limit */
 
 /* --- The shape of instructions -------------------------------------------------------------------------- */
 
@@ -32,157 +31,113 @@ enum {
     FUNCTIONS
 };
 
+#define MOST_RANGES 16
+
 /* After the first word: the id of a type, the id defined, `skip` literals, `ids` ids; REST: what follows are
  * ids too; STRING: what follows begins with text. */
 typedef struct shape {
-    uint16_t first, last;
     uint8_t flags, skip, ids, section;
+    struct {
+        uint16_t first, last;
+    } opcodes[MOST_RANGES]; /* of this shape; behind the first range 0 ends them */
 } shape;
 
 static const shape shapes[] = {
-    {0, 0, 0, 0, 0, ANYWHERE},
-    {1, 1, BOTH, 0, 0, ANYWHERE},
-    {2, 2, STRING, 0, 0, NAMES},
-    {3, 3, 0, 2, 0, NAMES},
-    {4, 4, STRING, 0, 0, NAMES},
-    {5, 5, STRING, 0, 1, NAMES},
-    {6, 6, 0, 0, 1, NAMES},
-    {7, 7, RESULT | STRING, 0, 0, NAMES},
-    {8, 8, 0, 0, 1, ANYWHERE},
-    {10, 10, STRING, 0, 0, EXTENSIONS},
-    {11, 11, RESULT | STRING, 0, 0, IMPORTS},
-    {12, 12, BOTH, 0, 1, ANYWHERE},
-    {14, 14, 0, 2, 0, MODEL},
-    {15, 15, STRING, 1, 1, ENTRIES},
-    {16, 16, 0, 0, 1, MODES},
-    {17, 17, 0, 1, 0, CAPABILITIES},
-    {19, 20, RESULT, 0, 0, TYPES},
-    {21, 21, RESULT, 2, 0, TYPES},
-    {22, 22, RESULT, 1, 0, TYPES},
-    {23, 25, RESULT, 0, 1, TYPES},
-    {26, 26, RESULT, 0, 0, TYPES},
-    {27, 27, RESULT, 0, 1, TYPES},
-    {28, 28, RESULT, 0, 2, TYPES},
-    {29, 29, RESULT, 0, 1, TYPES},
-    {30, 30, RESULT | REST, 0, 0, TYPES},
-    {31, 31, RESULT | STRING, 0, 0, TYPES},
-    {32, 32, RESULT, 1, 1, TYPES},
-    {33, 33, RESULT | REST, 0, 1, TYPES},
-    {34, 37, RESULT, 0, 0, TYPES},
-    {38, 38, RESULT, 1, 0, TYPES},
-    {39, 39, 0, 0, 1, TYPES},
-    {41, 42, BOTH, 0, 0, TYPES},
-    {43, 43, BOTH, 1, 0, TYPES},
-    {44, 44, BOTH | REST, 0, 0, TYPES},
-    {45, 45, BOTH, 3, 0, TYPES},
-    {46, 46, BOTH, 0, 0, TYPES},
-    {48, 49, BOTH, 0, 0, TYPES},
-    {50, 50, BOTH, 1, 0, TYPES},
-    {51, 51, BOTH | REST, 0, 0, TYPES},
-    {52, 52, BOTH, 1, 0, TYPES},
-    {54, 54, BOTH, 1, 1, FUNCTIONS},
-    {55, 55, BOTH, 0, 0, FUNCTIONS},
-    {56, 56, 0, 0, 0, FUNCTIONS},
-    {57, 57, BOTH | REST, 0, 1, FUNCTIONS},
-    {59, 59, BOTH | REST, 1, 0, ANYWHERE},
-    {60, 60, BOTH, 0, 3, FUNCTIONS},
-    {61, 61, BOTH, 0, 1, FUNCTIONS},
-    {62, 63, 0, 0, 2, FUNCTIONS},
-    {64, 64, 0, 0, 3, FUNCTIONS},
-    {65, 67, BOTH | REST, 0, 1, FUNCTIONS},
-    {68, 69, BOTH, 0, 1, FUNCTIONS},
-    {70, 70, BOTH | REST, 0, 2, FUNCTIONS},
-    {71, 72, 0, 0, 1, DECORATIONS},
-    {73, 73, RESULT, 0, 0, DECORATIONS},
-    {74, 74, REST, 0, 1, DECORATIONS},
-    {75, 75, 0, 0, 1, DECORATIONS},
-    {77, 77, BOTH, 0, 2, FUNCTIONS},
-    {78, 78, BOTH, 0, 3, FUNCTIONS},
-    {79, 79, BOTH, 0, 2, FUNCTIONS},
-    {80, 80, BOTH | REST, 0, 0, FUNCTIONS},
-    {81, 81, BOTH, 0, 1, FUNCTIONS},
-    {82, 82, BOTH, 0, 2, FUNCTIONS},
-    {83, 84, BOTH, 0, 1, FUNCTIONS},
-    {86, 98, BOTH, 0, 2, FUNCTIONS},
-    {99, 99, 0, 0, 3, FUNCTIONS},
-    {100, 107, BOTH | REST, 0, 1, FUNCTIONS},
-    {109, 124, BOTH, 0, 1, FUNCTIONS},
-    {126, 127, BOTH, 0, 1, FUNCTIONS},
-    {128, 152, BOTH | REST, 0, 1, FUNCTIONS},
-    {154, 160, BOTH, 0, 1, FUNCTIONS},
-    {161, 167, BOTH, 0, 2, FUNCTIONS},
-    {168, 168, BOTH, 0, 1, FUNCTIONS},
-    {169, 169, BOTH, 0, 3, FUNCTIONS},
-    {170, 191, BOTH, 0, 2, FUNCTIONS},
-    {194, 199, BOTH, 0, 2, FUNCTIONS},
-    {200, 200, BOTH, 0, 1, FUNCTIONS},
-    {201, 201, BOTH, 0, 4, FUNCTIONS},
-    {202, 203, BOTH, 0, 3, FUNCTIONS},
-    {204, 205, BOTH, 0, 1, FUNCTIONS},
-    {207, 215, BOTH, 0, 1, FUNCTIONS},
-    {224, 224, 0, 0, 3, FUNCTIONS},
-    {225, 225, 0, 0, 2, FUNCTIONS},
-    {227, 227, BOTH, 0, 3, FUNCTIONS},
-    {228, 228, 0, 0, 4, FUNCTIONS},
-    {229, 229, BOTH, 0, 4, FUNCTIONS},
-    {230, 231, BOTH, 0, 6, FUNCTIONS},
-    {232, 233, BOTH, 0, 3, FUNCTIONS},
-    {234, 242, BOTH, 0, 4, FUNCTIONS},
-    {245, 245, BOTH | REST, 0, 0, FUNCTIONS},
-    {246, 246, 0, 0, 2, FUNCTIONS},
-    {247, 247, 0, 0, 1, FUNCTIONS},
-    {248, 248, RESULT, 0, 0, FUNCTIONS},
-    {249, 249, 0, 0, 1, FUNCTIONS},
-    {250, 250, 0, 0, 3, FUNCTIONS},
-    {251, 251, 0, 0, 2, FUNCTIONS},
-    {252, 253, 0, 0, 0, FUNCTIONS},
-    {254, 254, 0, 0, 1, FUNCTIONS},
-    {255, 255, 0, 0, 0, FUNCTIONS},
-    {256, 257, 0, 0, 1, FUNCTIONS},
-    {259, 259, BOTH, 0, 6, FUNCTIONS},
-    {260, 260, 0, 0, 3, FUNCTIONS},
-    {261, 262, BOTH, 0, 2, FUNCTIONS},
-    {263, 263, BOTH, 0, 3, FUNCTIONS},
-    {264, 271, BOTH, 0, 1, FUNCTIONS},
-    {274, 279, BOTH | REST, 0, 0, FUNCTIONS},
-    {280, 281, REST, 0, 0, FUNCTIONS},
-    {282, 286, BOTH | REST, 0, 0, FUNCTIONS},
-    {287, 288, REST, 0, 0, FUNCTIONS},
-    {291, 296, BOTH | REST, 0, 0, FUNCTIONS},
-    {297, 298, 0, 0, 1, FUNCTIONS},
-    {299, 300, BOTH | REST, 0, 0, FUNCTIONS},
-    {301, 301, 0, 0, 2, FUNCTIONS},
-    {302, 302, 0, 0, 3, FUNCTIONS},
-    {303, 304, BOTH | REST, 0, 0, FUNCTIONS},
-    {317, 317, 0, 0, 0, ANYWHERE},
-    {318, 318, BOTH, 0, 3, FUNCTIONS},
-    {319, 319, 0, 0, 3, FUNCTIONS},
-    {321, 321, BOTH, 0, 1, FUNCTIONS},
-    {322, 322, RESULT, 0, 0, TYPES},
-    {323, 323, BOTH, 3, 0, TYPES},
-    {324, 326, BOTH | REST, 0, 1, FUNCTIONS},
-    {327, 327, RESULT, 0, 0, TYPES},
-    {328, 328, BOTH, 0, 1, FUNCTIONS},
-    {329, 329, 0, 0, 3, FUNCTIONS},
-    {330, 330, STRING, 0, 0, NAMES},
-    {331, 331, 0, 0, 1, MODES},
-    {332, 332, 0, 0, 1, DECORATIONS},
-    {333, 333, BOTH, 0, 1, FUNCTIONS},
-    {400, 400, BOTH, 0, 1, FUNCTIONS},
-    {401, 403, BOTH, 0, 2, FUNCTIONS},
+    {0, 0, 0, ANYWHERE, {{0, 0}, {317, 317}}},
+    {BOTH, 0, 0, ANYWHERE, {{1, 1}}},
+    {STRING, 0, 0, NAMES, {{2, 2}, {4, 4}, {330, 330}}},
+    {0, 2, 0, NAMES, {{3, 3}}},
+    {STRING, 0, 1, NAMES, {{5, 5}}},
+    {0, 0, 1, NAMES, {{6, 6}}},
+    {RESULT | STRING, 0, 0, NAMES, {{7, 7}}},
+    {0, 0, 1, ANYWHERE, {{8, 8}}},
+    {STRING, 0, 0, EXTENSIONS, {{10, 10}}},
+    {RESULT | STRING, 0, 0, IMPORTS, {{11, 11}}},
+    {BOTH, 0, 1, ANYWHERE, {{12, 12}}},
+    {0, 2, 0, MODEL, {{14, 14}}},
+    {STRING, 1, 1, ENTRIES, {{15, 15}}},
+    {0, 0, 1, MODES, {{16, 16}, {331, 331}}},
+    {0, 1, 0, CAPABILITIES, {{17, 17}}},
+    {RESULT, 0, 0, TYPES, {{19, 20}, {26, 26}, {34, 37}, {322, 322}, {327, 327}}},
+    {RESULT, 2, 0, TYPES, {{21, 21}}},
+    {RESULT, 1, 0, TYPES, {{22, 22}, {38, 38}}},
+    {RESULT, 0, 1, TYPES, {{23, 25}, {27, 27}, {29, 29}}},
+    {RESULT, 0, 2, TYPES, {{28, 28}}},
+    {RESULT | REST, 0, 0, TYPES, {{30, 30}}},
+    {RESULT | STRING, 0, 0, TYPES, {{31, 31}}},
+    {RESULT, 1, 1, TYPES, {{32, 32}}},
+    {RESULT | REST, 0, 1, TYPES, {{33, 33}}},
+    {0, 0, 1, TYPES, {{39, 39}}},
+    {BOTH, 0, 0, TYPES, {{41, 42}, {46, 46}, {48, 49}}},
+    {BOTH, 1, 0, TYPES, {{43, 43}, {50, 50}, {52, 52}}},
+    {BOTH | REST, 0, 0, TYPES, {{44, 44}, {51, 51}}},
+    {BOTH, 3, 0, TYPES, {{45, 45}, {323, 323}}},
+    {BOTH, 1, 1, FUNCTIONS, {{54, 54}}},
+    {BOTH, 0, 0, FUNCTIONS, {{55, 55}}},
+    {0, 0, 0, FUNCTIONS, {{56, 56}, {252, 253}, {255, 255}}},
+    {BOTH | REST, 0, 1, FUNCTIONS, {{57, 57}, {65, 67}, {100, 107}, {128, 152}, {324, 326}}},
+    {BOTH | REST, 1, 0, ANYWHERE, {{59, 59}}},
+    {BOTH,
+     0,
+     3,
+     FUNCTIONS,
+     {{60, 60}, {78, 78}, {169, 169}, {202, 203}, {227, 227}, {232, 233}, {263, 263}, {318, 318}}},
+    {BOTH,
+     0,
+     1,
+     FUNCTIONS,
+     {{61, 61},
+      {68, 69},
+      {81, 81},
+      {83, 84},
+      {109, 124},
+      {126, 127},
+      {154, 160},
+      {168, 168},
+      {200, 200},
+      {204, 205},
+      {207, 215},
+      {264, 271},
+      {321, 321},
+      {328, 328},
+      {333, 333},
+      {400, 400}}},
+    {0, 0, 2, FUNCTIONS, {{62, 63}, {225, 225}, {246, 246}, {251, 251}, {301, 301}}},
+    {0,
+     0,
+     3,
+     FUNCTIONS,
+     {{64, 64}, {99, 99}, {224, 224}, {250, 250}, {260, 260}, {302, 302}, {319, 319}, {329, 329}}},
+    {BOTH | REST, 0, 2, FUNCTIONS, {{70, 70}}},
+    {0, 0, 1, DECORATIONS, {{71, 72}, {75, 75}, {332, 332}}},
+    {RESULT, 0, 0, DECORATIONS, {{73, 73}}},
+    {REST, 0, 1, DECORATIONS, {{74, 74}}},
+    {BOTH,
+     0,
+     2,
+     FUNCTIONS,
+     {{77, 77}, {79, 79}, {82, 82}, {86, 98}, {161, 167}, {170, 191}, {194, 199}, {261, 262}, {401, 403}}},
+    {BOTH | REST,
+     0,
+     0,
+     FUNCTIONS,
+     {{80, 80}, {245, 245}, {274, 279}, {282, 286}, {291, 296}, {299, 300}, {303, 304}}},
+    {BOTH, 0, 4, FUNCTIONS, {{201, 201}, {229, 229}, {234, 242}}},
+    {0, 0, 4, FUNCTIONS, {{228, 228}}},
+    {BOTH, 0, 6, FUNCTIONS, {{230, 231}, {259, 259}}},
+    {0, 0, 1, FUNCTIONS, {{247, 247}, {249, 249}, {254, 254}, {256, 257}, {297, 298}}},
+    {RESULT, 0, 0, FUNCTIONS, {{248, 248}}},
+    {REST, 0, 0, FUNCTIONS, {{280, 281}, {287, 288}}},
 };
 
 static const shape *shape_of(uint32_t opcode)
 {
-    size_t low = 0, high = DRUPE_COUNT_OF(shapes);
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (shapes[middle].last < opcode)
-            low = middle + 1;
-        else
-            high = middle;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(shapes); i++) {
+        const shape *s = &shapes[i];
+        for (size_t k = 0; k < MOST_RANGES && (k == 0 || s->opcodes[k].first); k++)
+            if (opcode >= s->opcodes[k].first && opcode <= s->opcodes[k].last) return s;
     }
-    return low < DRUPE_COUNT_OF(shapes) && shapes[low].first <= opcode ? &shapes[low] : NULL;
+    return NULL;
 }
 
 /* Words that the instruction has at least, its first one included. */
@@ -377,15 +332,14 @@ drupe_status drupe_spirv_open(const void *bytes, size_t size, drupe_spirv *modul
     }
     if (!fault && !w.extended) fault = second_pass(&w);
     if (!fault) return DRUPE_OK;
-    uint32_t opcode = w.at ? drupe_spirv_opcode(module, w.at) : NO_OPCODE;
-    drupe_spirv_close(module);
-    if (opcode == NO_OPCODE) {
-        return drupe_error_set(DRUPE_E_INVALID, "The program is no SPIR-V module (%zu bytes): %s.", size,
-                               fault);
+    char where[64] = "";
+    if (w.at) {
+        snprintf(where, sizeof where, " (at byte %zu, instruction %u)", w.at * sizeof(uint32_t),
+                 drupe_spirv_opcode(module, w.at));
     }
-    return drupe_error_set(DRUPE_E_INVALID,
-                           "The program is no SPIR-V module (%zu bytes): %s (at byte %zu, instruction %u).",
-                           size, fault, w.at * sizeof(uint32_t), opcode);
+    drupe_spirv_close(module);
+    return drupe_error_set(DRUPE_E_INVALID, "The program is no SPIR-V module (%zu bytes): %s%s.", size, fault,
+                           where);
 }
 
 void drupe_spirv_name(const drupe_spirv *module, uint32_t id, char *name, size_t size)

@@ -89,8 +89,7 @@ bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
 static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
                                 drupe_event **waits)
 {
-    drupe_submit submit = {
-        .queue = queue, .waits = waits, .words = work->words, .number = entry->what.number};
+    drupe_submit submit = {.queue = queue, .waits = waits, .number = entry->what.number};
     submit.nwaits = native_waits(queue, entry, waits);
     bool fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
     if (fallible) DRUPE_TRY(drupe_inflight_attach(queue, entry));

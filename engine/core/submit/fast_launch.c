@@ -188,7 +188,6 @@ static inline drupe_status launch(const fast *one, drupe_inflight *entry, drupe_
     const drupe_submit submit = {.queue = queue,
                                  .event = entry->event,
                                  .done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done,
-                                 .words = one->work.words,
                                  .number = entry->what.number};
     drupe_event_hand_over(submit.event);
     bool locked = drupe_kernel_lock(kernel, queue);

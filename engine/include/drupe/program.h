@@ -30,7 +30,6 @@ typedef struct drupe_spec_value {
 
 /* Bits of drupe_source.flags. */
 #define DRUPE_SOURCE_UNCACHED 1u /* neither look into the disk cache nor add to it */
-#define DRUPE_SOURCE_CACHED   2u /* from the disk cache or not at all: DRUPE_E_NOT_FOUND instead of a build */
 
 typedef struct drupe_source {
     drupe_language language;

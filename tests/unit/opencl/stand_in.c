@@ -317,9 +317,9 @@ void fixture_close(fixture *b)
 
 uint64_t info_number(drupe_device *device, drupe_info key)
 {
-    uint64_t value = 0;
-    assert_int_equal(B->device_info(device, key, &value, sizeof value, NULL), DRUPE_OK);
-    return value;
+    uint64_t value[3] = {0};
+    assert_int_equal(B->device_info(device, key, value, NULL), DRUPE_OK);
+    return value[0];
 }
 
 void wait_idle(drupe_queue *queue)

@@ -1,6 +1,7 @@
 /* Builds through the disk cache, over a compiler that aborts when it is given a binary that is not its own.
  */
 #include "cache_fixture.h"
+#include "core/program/program_room.h"
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,6 +56,25 @@ bool built_from_cache(const drupe_source *source)
     OK(drupe_cache_flush(20 * SECOND));
     drupe_program_release(program);
     return test_compiler.builds == builds;
+}
+
+bool in_folder(const char *text, drupe_language language)
+{
+    drupe_source source = text_source(text);
+    drupe_device *device;
+    drupe_text where = {0}, key = {0};
+    drupe_record record;
+    void *bytes;
+    source.language = language;
+    OK(drupe_device_select("host", &device));
+    drupe_key_where(&where, device);
+    drupe_key_source(&key, device, &source);
+    bool found = drupe_cache_find(&where, &key, &bytes, &record);
+    free(bytes);
+    drupe_text_clear(&key);
+    drupe_text_clear(&where);
+    drupe_device_release(device);
+    return found;
 }
 
 bool cached(const char *text)

@@ -28,6 +28,8 @@ drupe_source text_source(const char *text);
 /* Build and wait until it is stored. True when it came from the cache. */
 bool built_from_cache(const drupe_source *source);
 bool cached(const char *text);
+/* Whether the folder has it, without a build. */
+bool in_folder(const char *text, drupe_language language);
 drupe_cache_info info(void);
 /* As another process would begin. */
 void start_again(void);
