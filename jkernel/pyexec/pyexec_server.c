@@ -32,7 +32,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     jk_sigint_ignore();
-    int failed = jk_kernel_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
+    int failed = jk_executor_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
     Py_DECREF(path);
     if (failed) {
         Py_DECREF(object);
@@ -318,7 +318,7 @@ static PyObject *server_kernel_info(PyObject *object, void *closure)
 {
     (void)object;
     (void)closure;
-    return PyUnicode_FromString(jk_kernel_info());
+    return PyUnicode_FromString(jk_executor_info());
 }
 
 static PyMethodDef server_methods[] = {
