@@ -3,9 +3,9 @@
  * The division of labour: C holds what must not depend on Python's mood (the server's life, signals, the
  * stream fast path, the link to the engine); the package drupe.kernel does what IPython does.
  *
- * There is one kernel per process, so its state (pyexec_kernel.c) is process-wide; the Python types live in
- * the module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception
- * set.
+ * There is one kernel per process, so its state (pyexec_kernel.c, at the bottom of the room) is process-wide;
+ * the Python types live in the module state. Unless said otherwise a function needs the GIL, and returns -1
+ * or NULL with an exception set.
  */
 #ifndef JK_PYEXEC_H
 #define JK_PYEXEC_H
@@ -20,10 +20,11 @@
 
 /* --- The one kernel of the process (pyexec_kernel.c): no GIL needed ------------------------------------ */
 
-/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `info` is
- * the language's part of kernel_info_reply (executor_table.h), which is copied; the features that it names
- * are switched on. Returns 0, or -1 with one line of what to do in `problem`. */
-int jk_kernel_open(const char *connection_file, const char *info, char *problem, size_t problem_size);
+/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. Returns 0,
+ * or -1 with one line of what to do in `problem`. */
+int jk_kernel_open(const char *connection_file, const jk_executor *executor, char *problem,
+                   size_t problem_size);
+bool jk_kernel_is_open(void);
 
 /* Refuse new users, wait for those inside (1 s at most), close the server. Does nothing when it is not open.
  */
@@ -34,20 +35,32 @@ void jk_kernel_close(void);
 jk_server *jk_kernel_enter(void);
 void jk_kernel_leave(void);
 
-/* The language's part of kernel_info_reply, as JSON. Lives as long as the process. */
-const char *jk_kernel_info(void);
+/* The thread that interrupts aim at. */
+pthread_t jk_kernel_main_thread(void);
 
+/* The kernel must end. */
+void jk_kernel_note_shutdown(bool restart);
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
 int jk_kernel_shutdown_state(void);
+
+/* --- The executor (pyexec_executor.c): no GIL needed --------------------------------------------------- */
+
+/* Open the kernel with Python as executor. `info` is the language's part of kernel_info_reply
+ * (executor_table.h), which is copied; the features that it names are switched on. Returns as
+ * jk_kernel_open(). */
+int jk_executor_open(const char *connection_file, const char *info, char *problem, size_t problem_size);
+/* That `info`. Lives as long as the process. */
+const char *jk_executor_info(void);
 
 typedef struct jk_state jk_state;
 
 /* --- Workers (pyexec_worker.c): C threads that serve a subshell in Python; no GIL needed ---------------- */
 
-/* executor.h's functions: a thread for drupe.kernel.subshells.serve(), drupe.kernel.debugger.serve(). All
- * signals but those of a fault are blocked in it. The function is called once jk_workers_open() was. */
-int jk_executor_subshell_open(void *self, jk_subshell *subshell);
-int jk_executor_debugger_open(void *self, jk_subshell *subshell);
+/* executor.subshell_open and executor.debugger_open: a thread for drupe.kernel.subshells.serve(),
+ * drupe.kernel.debugger.serve(). All signals but those of a fault are blocked in it. The function is called
+ * once jk_workers_open() was. */
+int jk_workers_subshell_open(void *self, jk_subshell *subshell);
+int jk_workers_debugger_open(void *self, jk_subshell *subshell);
 /* Python: the shell stands, workers may run. */
 PyObject *jk_workers_open(PyObject *module, PyObject *unused);
 /* Python: refuse new ones, end their subshells, wait for them so many ms. Whether all have ended; if not, the
@@ -58,8 +71,8 @@ PyObject *jk_workers_close(PyObject *module, PyObject *timeout_ms);
 
 /* Ignore SIGINT: from the binding of the sockets until Python's handler stands. */
 void jk_sigint_ignore(void);
-/* Interrupt the main thread, `thread`. Any thread. */
-void jk_sigint_send(pthread_t thread);
+/* executor.interrupt. The server signals the child processes itself. */
+void jk_sigint_send(void *self);
 /* Python: put our handler in front of Python's, which is installed now. Main thread. */
 PyObject *jk_sigint_adopt(PyObject *module, PyObject *unused);
 #define JK_SIGINT_CAME  1 /* a signal */
@@ -80,25 +93,25 @@ size_t jk_holding(void *self, char *text, size_t size);
 /* SIGINT's handler: whether this one only asks what the thread is doing. It is noted then. Async-signal-safe.
  */
 int jk_holding_asked(const siginfo_t *info, const void *ucontext);
-/* Count an interrupt (pyexec_kernel.c). Async-signal-safe. */
-void jk_kernel_interrupted(void);
-/* The thread that interrupts aim at. */
-pthread_t jk_kernel_main_thread(void);
+
+/* --- Names of cells (pyexec_cells.c) ------------------------------------------------------------------- */
+
+/* Code was compiled under this file name for In[number], or for no cell that has a number: 0. The last 64 are
+ * known. Needs the GIL. */
+void jk_cells_note(const char *name, size_t size, uint32_t number);
+/* The number noted last for a file name, or 0. Needs the GIL; a crash report and jk_holding() read without.
+ */
+uint32_t jk_cells_number(const char *name, size_t size);
 
 /* --- Crashes (pyexec_crash.c) -------------------------------------------------------------------------- */
 
 /* Have crashes reported (jk_server_report_crashes()), with the Python traceback of the thread. Does what can
  * be done and never fails. Main thread. */
 void jk_crash_install(jk_server *server);
-/* note_cell(name, number): the file name that the code of In[number] was compiled under. The last 64 are
- * known. */
-PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments);
 /* Of what faulthandler has written about a thread: the innermost frame and, where that is not of a cell, the
  * innermost one of a cell, as half a line of at most `size` bytes. Returns how many, 0 when no code of a cell
  * is running. No GIL. */
 size_t jk_crash_innermost(const char *raw, size_t raw_size, char *text, size_t size);
-/* The number noted last for a file name, or 0. Needs the GIL. */
-uint32_t jk_crash_cell_of_file(const char *name, size_t size);
 
 /* --- The link (pyexec_link.c) -------------------------------------------------------------------------- */
 
@@ -110,13 +123,12 @@ void jk_link_clear(void);
 /* The claim and the notes that the engine has registered: for the crash report. Async-signal-safe. */
 int jk_link_claim(int signal, void *siginfo, void *ucontext);
 size_t jk_link_notes(char *text, size_t size);
-/* Answer a "drupe/" command as executor.answer does. Any thread, no GIL. */
-size_t jk_link_answer(const char *command, const jk_arguments *arguments, char **json);
-/* The calling thread's cell is In[number], unless it has a number already: its code is about to run. Needs
- * the GIL. */
-void jk_link_note_number(unsigned number);
-/* The engine's devices for usage_reply. Any thread, no GIL. */
-size_t jk_link_usage(char *json, size_t size);
+/* executor.answer and executor.devices, by the functions that the engine has registered. */
+size_t jk_link_answer(void *self, const char *command, const jk_arguments *arguments, char **json);
+size_t jk_link_usage(void *self, char *json, size_t size);
+/* note_cell(name, number): the file name that the code of In[number], which is about to run, was compiled
+ * under. The calling thread's cell has that number from now on, unless it has one already. */
+PyObject *jk_link_note_cell(PyObject *module, PyObject *arguments);
 /* Python: the code of the calling thread's cell has ended. Run the registered cell check, if any, on the
  * thread that runs the cell. */
 PyObject *jk_link_run_check(PyObject *module, PyObject *unused);

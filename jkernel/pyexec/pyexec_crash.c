@@ -18,9 +18,6 @@
 #define RAW_ROOM    (96u << 10)
 #define FRAMES_MOST 100
 
-#define CELLS_KNOWN 64u
-#define NAME_ROOM   56u
-
 static const char frame_start[] = "  File \"";
 
 static struct {
@@ -31,53 +28,6 @@ static struct {
 static void trace(int signal)
 {
     if (tracer.handlers[signal]) tracer.handlers[signal](signal);
-}
-
-/* --- Names of cells ----------------------------------------------------------------------------------------
- */
-
-/* The end of the name tells cells apart. Written with the GIL, read in a crash. */
-static struct {
-    struct cell {
-        char name[NAME_ROOM];
-        size_t size;
-        long number;
-    } latest[CELLS_KNOWN];
-    unsigned noted; /* ever */
-} cells;
-
-PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
-{
-    const char *name;
-    Py_ssize_t size;
-    long number;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "s#l:note_cell", &name, &size, &number)) return NULL;
-    size_t tail = (size_t)size < NAME_ROOM ? (size_t)size : NAME_ROOM;
-    struct cell *cell = &cells.latest[cells.noted % CELLS_KNOWN];
-    memcpy(cell->name, name + (size_t)size - tail, tail);
-    cell->size = tail;
-    cell->number = number;
-    if (number > 0) jk_link_note_number((unsigned)number);
-    cells.noted++;
-    Py_RETURN_NONE;
-}
-
-/* The number of the cell whose code has this file name; 0: it is no cell's. */
-static long cell_number(const char *name, size_t size)
-{
-    size_t tail = size < NAME_ROOM ? size : NAME_ROOM;
-    for (unsigned i = 1; i <= CELLS_KNOWN && i <= cells.noted; i++) {
-        const struct cell *cell = &cells.latest[(cells.noted - i) % CELLS_KNOWN];
-        if (cell->size == tail && memcmp(cell->name, name + size - tail, tail) == 0) return cell->number;
-    }
-    return 0;
-}
-
-uint32_t jk_crash_cell_of_file(const char *name, size_t size)
-{
-    long number = cell_number(name, size);
-    return number > 0 ? (uint32_t)number : 0;
 }
 
 /* --- Making it readable: most recent call last, without the kernel's own frames ----------------------------
@@ -153,9 +103,9 @@ static void put_frame(output *to, const char *text, size_t size)
         return;
     }
     char label[40];
-    long number = cell_number(name, (size_t)(line - name));
+    unsigned number = jk_cells_number(name, (size_t)(line - name));
     if (number > 0) {
-        snprintf(label, sizeof label, "  Cell In[%ld]", number);
+        snprintf(label, sizeof label, "  Cell In[%u]", number);
         put_text(to, label);
         line++;
     } else {
@@ -181,7 +131,7 @@ static bool frame_is_cell(const char *text, size_t size)
 {
     const char *name = text + sizeof frame_start - 1;
     const char *line = memmem(name, size - (sizeof frame_start - 1), "\", line ", 8);
-    return line && cell_number(name, (size_t)(line - name)) > 0;
+    return line && jk_cells_number(name, (size_t)(line - name)) > 0;
 }
 
 size_t jk_crash_innermost(const char *raw, size_t raw_size, char *text, size_t size)

@@ -99,7 +99,7 @@ static int cell_running(void *cell)
     return running;
 }
 
-void jk_link_note_number(unsigned number)
+static void tell_begin(uint32_t number)
 {
     jk_parent *parent = cell_of_python_thread();
     bool fresh = parent && jk_parent_number(parent) == 0;
@@ -109,6 +109,19 @@ void jk_link_note_number(unsigned number)
         if (watch) watch(parent, 1);
     }
     jk_parent_release(parent);
+}
+
+PyObject *jk_link_note_cell(PyObject *module, PyObject *arguments)
+{
+    const char *name;
+    Py_ssize_t size;
+    long number;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "s#l:note_cell", &name, &size, &number)) return NULL;
+    uint32_t shown = number > 0 ? (uint32_t)number : 0;
+    jk_cells_note(name, (size_t)size, shown);
+    if (shown > 0) tell_begin(shown);
+    Py_RETURN_NONE;
 }
 
 static void tell_end(void)
@@ -154,8 +167,9 @@ static void set_answer(answer_function *answer)
     pthread_mutex_unlock(&engine.answer_mutex);
 }
 
-size_t jk_link_answer(const char *command, const jk_arguments *arguments, char **json)
+size_t jk_link_answer(void *self, const char *command, const jk_arguments *arguments, char **json)
 {
+    (void)self;
     const drupe_link_request request = {.arguments = arguments->all,
                                         .has = arguments->has,
                                         .number = arguments->number,
@@ -178,8 +192,9 @@ size_t jk_link_notes(char *text, size_t size)
     return notes ? notes(text, size) : 0;
 }
 
-size_t jk_link_usage(char *json, size_t size)
+size_t jk_link_usage(void *self, char *json, size_t size)
 {
+    (void)self;
     text_function *usage = atomic_load(&engine.usage);
     return usage ? usage(json, size) : 0;
 }
@@ -212,7 +227,7 @@ static drupe_link link_table = {
     .set_usage = set_usage,
     .cell_number = cell_number,
     .cell_share = cell_share,
-    .file_cell = jk_crash_cell_of_file,
+    .file_cell = jk_cells_number,
     .cell_running = cell_running,
     .log = jk_server_note,
     .text_cell = text_cell,

@@ -33,13 +33,10 @@ PyObject *jk_parent_object_new(jk_state *state, jk_parent *parent)
 
 static PyObject *parent_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
+    char *names[] = {"", NULL}; /* no keywords */
     const char *header = NULL;
     Py_ssize_t size = 0;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Parent() takes no keyword arguments");
-        return NULL;
-    }
-    if (!PyArg_ParseTuple(args, "y#:Parent", &header, &size)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y#:Parent", names, &header, &size)) return NULL;
     jk_parent *parent = jk_parent_create((jk_bytes){header, (size_t)size});
     if (!parent) return PyErr_NoMemory();
     jk_state *state = PyType_GetModuleState(type);

@@ -18,21 +18,19 @@ static jk_server *server_enter(void)
 
 static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
+    char *names[] = {"", "", NULL}; /* no keywords */
     const char *info = NULL;
     PyObject *path = NULL;
     char problem[512] = "";
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Server() takes no keyword arguments");
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&s:Server", names, PyUnicode_FSConverter, &path, &info))
         return NULL;
-    }
-    if (!PyArg_ParseTuple(args, "O&s:Server", PyUnicode_FSConverter, &path, &info)) return NULL;
     PyObject *object = type->tp_alloc(type, 0);
     if (!object) {
         Py_DECREF(path);
         return NULL;
     }
     jk_sigint_ignore();
-    int failed = jk_kernel_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
+    int failed = jk_executor_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
     Py_DECREF(path);
     if (failed) {
         Py_DECREF(object);
@@ -292,33 +290,25 @@ static PyObject *server_subshells_made(PyObject *object, void *closure)
     return PyLong_FromUnsignedLong(made);
 }
 
-static PyObject *server_session(PyObject *object, void *closure)
-{
-    (void)object;
-    (void)closure;
-    jk_server *server = jk_kernel_enter();
-    if (!server) return PyUnicode_FromString("");
-    PyObject *id = PyUnicode_FromString(jk_server_session(server));
-    jk_kernel_leave();
-    return id;
-}
+/* The closure is one of the functions below. */
+typedef const char *(*text_getter)(const jk_server *server);
+static const text_getter text_getters[] = {jk_server_session, jk_server_connection_file};
 
-static PyObject *server_connection_file(PyObject *object, void *closure)
+static PyObject *server_text(PyObject *object, void *closure)
 {
     (void)object;
-    (void)closure;
     jk_server *server = jk_kernel_enter();
-    const char *path = server ? jk_server_connection_file(server) : NULL;
-    PyObject *file = PyUnicode_DecodeFSDefault(path ? path : "");
+    const char *text = server ? (*(const text_getter *)closure)(server) : NULL;
+    PyObject *result = PyUnicode_DecodeFSDefault(text ? text : "");
     if (server) jk_kernel_leave();
-    return file;
+    return result;
 }
 
 static PyObject *server_kernel_info(PyObject *object, void *closure)
 {
     (void)object;
     (void)closure;
-    return PyUnicode_FromString(jk_kernel_info());
+    return PyUnicode_FromString(jk_executor_info());
 }
 
 static PyMethodDef server_methods[] = {
@@ -342,8 +332,9 @@ static PyMethodDef server_methods[] = {
 };
 
 static PyGetSetDef server_getset[] = {
-    {"session", server_session, NULL, "The session id in every header of this process.", NULL},
-    {"connection_file", server_connection_file, NULL, "Its path.", NULL},
+    {"session", server_text, NULL, "The session id in every header of this process.",
+     (void *)&text_getters[0]},
+    {"connection_file", server_text, NULL, "Its path.", (void *)&text_getters[1]},
     {"kernel_info", server_kernel_info, NULL, "What a kernel_info_reply says about the language, as JSON.",
      NULL},
     {"subshells_made", server_subshells_made, NULL, "How many subshells there have been.", NULL},

@@ -56,13 +56,23 @@ static void note(int number, int cause)
     nudge_arm(3);
 }
 
-void jk_sigint_send(pthread_t thread)
+void jk_sigint_send(void *self)
 {
+    const pthread_t thread = jk_kernel_main_thread();
     const union sigval mark = {.sival_ptr = &sigint.sent};
+    (void)self;
     atomic_store(&sigint.sent, 1);
     if (pthread_sigqueue(thread, SIGINT, mark) == 0) return;
     atomic_store(&sigint.sent, 0); /* the system has no room for marks: then without */
     pthread_kill(thread, SIGINT);
+}
+
+static void tell_server(void)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return;
+    jk_server_interrupted(server);
+    jk_kernel_leave();
 }
 
 static void on_sigint(int number, siginfo_t *info, void *context)
@@ -80,7 +90,7 @@ static void on_sigint(int number, siginfo_t *info, void *context)
         int left = atomic_load(&sigint.nudges_left);
         if (left > 0) nudge_arm(left - 1);
     }
-    if (came) jk_kernel_interrupted();
+    if (came) tell_server();
     errno = saved;
 }
 

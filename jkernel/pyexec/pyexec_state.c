@@ -99,7 +99,7 @@ static PyMethodDef functions[] = {
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
     {"log", py_log, METH_O,
      "log(line, /)\n--\n\nAppend a line to the file named by DRUPE_LOG, if there is one."},
-    {"note_cell", jk_crash_note_cell, METH_VARARGS,
+    {"note_cell", jk_link_note_cell, METH_VARARGS,
      "note_cell(name, number)\n--\n\nThe file name that stands for In[number] in crash reports."},
     {"guard_thread", py_guard_thread, METH_NOARGS, "Let a full stack of this thread be reported."},
     {"leaving", py_leaving, METH_O,

@@ -49,12 +49,9 @@ static PyObject *stream_write(PyObject *object, PyObject *text)
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
+    char *names[] = {"", NULL}; /* no keywords */
     int fd = 0;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Stream() takes no keyword arguments");
-        return NULL;
-    }
-    if (!PyArg_ParseTuple(args, "i:Stream", &fd)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i:Stream", names, &fd)) return NULL;
     if (fd != 1 && fd != 2) {
         PyErr_SetString(PyExc_ValueError, "a Stream stands for descriptor 1 or 2");
         return NULL;

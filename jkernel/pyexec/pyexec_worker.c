@@ -100,13 +100,13 @@ static int worker_start(const char *module, jk_subshell *subshell)
     return started ? 0 : -1;
 }
 
-int jk_executor_subshell_open(void *self, jk_subshell *subshell)
+int jk_workers_subshell_open(void *self, jk_subshell *subshell)
 {
     (void)self;
     return worker_start("subshells", subshell);
 }
 
-int jk_executor_debugger_open(void *self, jk_subshell *subshell)
+int jk_workers_debugger_open(void *self, jk_subshell *subshell)
 {
     (void)self;
     return worker_start("debugger", subshell);

@@ -95,10 +95,6 @@ struct jk_parent {
     char header[];
 };
 
-static inline jk_slice jk_slice_of(jk_bytes bytes)
-{
-    return (jk_slice){bytes.data, bytes.size};
-}
 static inline jk_bytes jk_bytes_of(jk_slice slice)
 {
     return (jk_bytes){slice.data, slice.size};
