@@ -7,8 +7,7 @@ An undefined symbol of an object has to be defined in its own room or in one tha
 halls (engine/core and engine/array) it is enough that a header of such a room declares it: engine/include and
 backends/backend.h are interfaces that other rooms implement. Within a hall it is not.
 
-Files of a room that call each other in a circle are printed when there are more than three of them. That fails, unless
-the room's `circle` in layers.ini says how many there are still."""
+More than three files of a room that call each other in a circle fail, too."""
 import collections
 import configparser
 import pathlib
@@ -110,7 +109,7 @@ def call_problems(files, rooms, words, excepted):
     return problems, calls
 
 
-def circle_problems(calls, rooms, allowed):
+def circle_problems(calls, rooms):
     problems = []
     for room in rooms:
         inside = {s: {o for o in others if room_of(o, rooms) == room} for s, others in calls.items()
@@ -121,10 +120,8 @@ def circle_problems(calls, rooms, allowed):
                 graph.setdefault(other, set())
         for circle in circles_of(graph):
             names = " ".join(path.removeprefix(room + "/") for path in circle)
-            if len(circle) > allowed.get(room, LARGEST):
+            if len(circle) > LARGEST:
                 problems.append(f"{room}: {len(circle)} files call each other in a circle: {names}")
-            elif len(circle) > LARGEST:
-                print(f"{room}: a circle of {len(circle)} files: {names}")
     return problems
 
 
@@ -151,7 +148,6 @@ def main(root, build):
     rooms = rooms_of(root)
     config = configparser.ConfigParser()
     config.read(root / "tools/layers.ini")
-    allowed = {room: config.getint(room, "circle") for room in config.sections() if "circle" in config[room]}
     words = words_of_headers(root, rooms)
     files = files_of(root, build, rooms)
     if not files:
@@ -159,7 +155,7 @@ def main(root, build):
         return 1
     excepted = {room: reasons_of(config[room], "upward") for room in config.sections()}
     problems, calls = call_problems(files, rooms, words, excepted)
-    problems += circle_problems(calls, rooms, allowed)
+    problems += circle_problems(calls, rooms)
     problems += exception_problems(config, words, files)
     print("\n".join(problems) or f"calls: those of {len(files)} files in order")
     return 1 if problems else 0
