@@ -40,9 +40,10 @@ void jk_server_started(jk_server *server);
 /* Flush what is queued (bounded by 1 s), stop the threads, close the sockets, restore the descriptors. */
 void jk_server_close(jk_server *server);
 
-/* Have the kernel end as after a shutdown_request, which it waits for a second for: executor.shutdown() is
- * called here or by that request's thread. Any thread but the server's own. */
-void jk_server_leave(jk_server *server);
+/* Have the kernel end as after a shutdown_request. When a reply has told the client to ask for that
+ * (`client_told`), its request is waited for, for a second. executor.shutdown() has returned then, called
+ * here or on the control thread. Any thread but the server's own. */
+void jk_server_leave(jk_server *server, bool client_told);
 
 /* The session id in the headers of this process, and the path of its connection file. Any thread; valid until
  * jk_server_close(). */

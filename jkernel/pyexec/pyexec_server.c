@@ -129,13 +129,14 @@ static PyObject *server_interrupt_taken(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *server_leave(PyObject *object, PyObject *unused)
+static PyObject *server_leave(PyObject *object, PyObject *told)
 {
     (void)object;
-    (void)unused;
+    int client_told = PyObject_IsTrue(told);
+    if (client_told < 0) return NULL;
     jk_server *server = jk_kernel_enter();
     if (server) {
-        Py_BEGIN_ALLOW_THREADS jk_server_leave(server);
+        Py_BEGIN_ALLOW_THREADS jk_server_leave(server, client_told);
         Py_END_ALLOW_THREADS jk_kernel_leave();
     }
     Py_RETURN_NONE;
@@ -319,7 +320,8 @@ static PyMethodDef server_methods[] = {
     {"flush", server_flush, METH_NOARGS, "Wait until what was published is on its way."},
     {"interrupt_taken", server_interrupt_taken, METH_NOARGS,
      "Python reports what the interrupts so far did not end."},
-    {"leave", server_leave, METH_NOARGS, "Shut down, as when a client asks for it."},
+    {"leave", server_leave, METH_O,
+     "Shut down, as when a client asks for it; when a reply has told the client to ask, wait for that."},
     {"set_execution_count", server_set_execution_count, METH_O, "The counter that aborted replies carry."},
     {"publish", server_publish, METH_VARARGS,
      "publish(parent, type, content, metadata=b'', buffers=None)\n--\n\nSend a message on iopub."},

@@ -2,8 +2,6 @@
 here. Modules behind them are loaded with the first call, since every program that uses the engine loads this one."""
 import operator as _operator
 
-from drupe import _engine
-
 # Operators of NumPy's, and what each is seen from its right side.
 _REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
               "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
@@ -55,7 +53,7 @@ def _platform(doc):
     def platform(self):
         from drupe.platforms import Platform
 
-        return Platform(self.devices[0] if isinstance(self, _engine.Context) else self)
+        return Platform(getattr(self, "devices", (self,))[0])
 
     return property(platform, doc=doc)
 
@@ -232,7 +230,6 @@ class Queue(_Shown):
     has_enable_profiling = property(lambda self: bool(self._flags & PROFILING), doc="Whether its events carry times.")
     priority = property(lambda self: "low" if self._flags & LOW else "high" if self._flags & HIGH else "normal",
                         doc='"low", "normal" or "high": a hint.')
-    copy_async, submit_async, submit_barrier = _engine.Queue.copy, _engine.Queue.submit, _engine.Queue.barrier
     sycl_device = _attribute("device", "The same as `device`.")
     sycl_context = _attribute("context", "The same as `context`.")
     name = _attribute("device.name", "The name of the device.")
@@ -257,7 +254,9 @@ class Queue(_Shown):
     def mem_advise(self, mem, count, advice, wait_for=()):
         """A hint to the driver, in its own numbers, how `count` bytes (0: all) will be
         used; 0 takes earlier advice back. Gives its Event."""
-        return self._hint(mem, count, _operator.index(advice), wait_for)
+        if advice is None:
+            raise TypeError("advice must be an integer, not NoneType")
+        return self._hint(mem, count, advice, wait_for)
 
     def host_task(self, function, args=(), wait_for=(), *, user=None):
         """Call a function when its turn on the queue comes, and give its Event, which
@@ -337,6 +336,8 @@ class _Memory(_Shown):
 
     def get_usm_type(self, context=None):
         """"device", "shared" or "host"; "unknown" to another Context or a Queue of one."""
+        from drupe import _engine
+
         if isinstance(context, _engine.Queue):
             context = context.context
         if context is not None and not isinstance(context, _engine.Context):
@@ -374,6 +375,8 @@ class Program(_Shown):
 
     def has_kernel(self, name):
         """Whether the program has a kernel of this name."""
+        from drupe import _engine
+
         try:
             self.get_kernel(name)
         except _engine.DeviceNotFoundError:
@@ -403,7 +406,14 @@ class _Empty:
     pass
 
 
-def of(name):
-    """The members for the engine's class of that name."""
+# Second names of members in C.
+_ALIASES = {"Queue": {"copy_async": "copy", "submit_async": "submit", "submit_barrier": "barrier"}}
+
+
+def of(name, type):
+    """The members for the engine's class of that name. Nothing here holds on to the engine, which asks while it is
+    loaded, and may be loaded anew when that failed."""
     classes = globals()[name].__mro__[-2::-1] if name in globals() else ()
-    return {key: member for one in classes for key, member in vars(one).items() if key not in vars(_Empty)}
+    members = {key: member for one in classes for key, member in vars(one).items() if key not in vars(_Empty)}
+    members.update((key, vars(type)[other]) for key, other in _ALIASES.get(name, {}).items())
+    return members

@@ -54,11 +54,52 @@ static const char *short_name(const PyTypeObject *type)
     return strrchr(type->tp_name, '.') + 1;
 }
 
-/* Members that are written in Python. Set in the type's own dict, since it takes no new attributes. */
+/* --- Members that are written in Python ----------------------------------------------------------------- */
+
+static PyObject *member_get(PyObject *object, void *getter)
+{
+    return PyObject_CallOneArg(getter, object);
+}
+
+/* A property as an attribute of a type in C: IPython looks through those, for `?` and completion. It lives as
+ * long as the process. */
+static PyObject *attribute_of(PyTypeObject *type, PyObject *name, PyObject *property)
+{
+    PyObject *getter = PyObject_GetAttrString(property, "fget"),
+             *doc = PyObject_GetAttrString(property, "__doc__");
+    PyGetSetDef *found = PyMem_Calloc(1, sizeof *found);
+    PyObject *attribute = found ? NULL : PyErr_NoMemory();
+    if (getter && doc && found) {
+        *found = (PyGetSetDef){.name = PyUnicode_AsUTF8(name), .get = member_get, .closure = getter};
+        if (doc != Py_None) found->doc = PyUnicode_AsUTF8(doc);
+        attribute = PyDescr_NewGetSet(type, found);
+    }
+    if (attribute) return attribute;
+    PyMem_Free(found);
+    Py_XDECREF(getter);
+    Py_XDECREF(doc);
+    return NULL;
+}
+
+/* Set in the type's own dict, since it takes no new attributes. */
+static int members_put(PyTypeObject *type, PyObject *members)
+{
+    PyObject *name, *member;
+    for (Py_ssize_t at = 0;
+         PyDict_Next(members, &at, &name, &member);) { /* both borrowed: nobody else has it */
+        bool attribute = PyObject_TypeCheck(member, &PyProperty_Type);
+        PyObject *value = attribute ? attribute_of(type, name, member) : Py_NewRef(member);
+        int result = value ? PyDict_SetItem(type->tp_dict, name, value) : -1;
+        Py_XDECREF(value);
+        if (result < 0) return -1;
+    }
+    return 0;
+}
+
 static int members_add(PyTypeObject *type)
 {
-    PyObject *members = drupe_py_call("drupe._members", "of", "(s)", short_name(type));
-    int result = !members ? -1 : PyDict_Update(type->tp_dict, members);
+    PyObject *members = drupe_py_call("drupe._members", "of", "(sO)", short_name(type), type);
+    int result = members ? members_put(type, members) : -1;
     PyType_Modified(type);
     Py_XDECREF(members);
     return result;

@@ -56,6 +56,7 @@ int jk_stuck_cell_look(jk_server *server);
 
 typedef struct jk_control {
     _Atomic(int64_t) children_until; /* after a shutdown: when descendants that ignore SIGTERM are killed */
+    atomic_bool told;                /* the executor knows of the shutdown, and begins no cell any more */
     jk_watchdog watchdog;
     jk_stuck_cell stuck_cell;
     jk_parent_watch parent; /* the control thread's own */

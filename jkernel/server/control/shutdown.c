@@ -30,18 +30,22 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code)
     jk_input_close(&server->requests->input);
     jk_subshells_close(server);
     server->executor->shutdown(server->executor->self, restart);
+    atomic_store(&server->control->told, true);
     jk_children_signal(SIGTERM, false);
 }
 
 /* jupyter console reads a reply only while the kernel's process lives. It asks for the shutdown when it has
  * read the one that tells of exit(); other clients do not. */
-void jk_server_leave(jk_server *server)
+void jk_server_leave(jk_server *server, bool client_told)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
-    int64_t until = jk_clock() + ASK_PATIENCE;
-    while (jk_server_alive(server) && !jk_life_shutting_down(server) && jk_clock() < until)
-        nanosleep(&pause, NULL);
-    if (jk_server_alive(server)) jk_shutdown(server, false, 0);
+    int64_t until = client_told ? jk_clock() + ASK_PATIENCE : 0;
+    while (jk_server_alive(server) && !atomic_load(&server->control->told)) {
+        if (jk_clock() < until)
+            nanosleep(&pause, NULL);
+        else
+            jk_shutdown(server, false, 0);
+    }
 }
 
 void jk_shutdown_children(jk_server *server)

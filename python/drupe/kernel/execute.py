@@ -8,6 +8,7 @@ import asyncio
 import functools
 import os
 import sys
+import threading
 
 from drupe import _jkernel
 
@@ -163,7 +164,8 @@ class Executor:
         cell.request.reply(jsontext.dumps(content), jsontext.dumps(metadata), flags)
         self._shell.save_history_later()
         if self._shell.exit_now:
-            self._server.leave()
+            # The main shell waits for the client to ask; behind a subshell it would go on with its cells meanwhile.
+            self._server.leave(threading.current_thread() is threading.main_thread())
 
     def _after(self, cell):
         """What IPython's own run_cell() does after the code, and figures wait for."""

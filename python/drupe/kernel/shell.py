@@ -197,7 +197,7 @@ class ZMQInteractiveShell(InteractiveShell):
     @observe("exit_now")
     def _leave_without_cell(self, change):
         if change.new and current() is None:
-            self.server.leave()
+            self.server.leave(False)
 
     def _get_exc_info(self, exc_tuple=None):
         kind, error, traceback = super()._get_exc_info(exc_tuple)
