@@ -99,9 +99,9 @@ int jk_registration_move(jk_config *config)
  */
 
 /* The message has one part; nothing is what the others add to the digest. */
-static int content_sign(const jk_signer *signer, jk_slice content, char *hex)
+static int content_sign(const jk_signer *signer, jk_bytes content, char *hex)
 {
-    jk_slice parts[JK_SIGNED_PARTS] = {content};
+    jk_bytes parts[JK_SIGNED_PARTS] = {content};
     return jk_signer_sign(signer, parts, hex);
 }
 
@@ -122,7 +122,7 @@ int jk_registration_send(const jk_config *config, const jk_signer *signer, void 
     char hex[JK_SIGNATURE_SIZE];
     jk_buffer content = {0};
     content_fill(config, &content);
-    int size = content.failed ? -1 : content_sign(signer, (jk_slice){content.data, content.size}, hex);
+    int size = content.failed ? -1 : content_sign(signer, (jk_bytes){content.data, content.size}, hex);
     int result = -1;
     errno = ENOMEM;
     if (size >= 0 && zmq_send(socket, "<IDS|MSG>", 9, ZMQ_SNDMORE) >= 0 &&
@@ -137,12 +137,12 @@ int jk_registration_send(const jk_config *config, const jk_signer *signer, void 
 bool jk_registration_acknowledged(const jk_frames *frames, const jk_signer *signer)
 {
     if (frames->count < 3) return false;
-    jk_slice last[3]; /* delimiter, signature, content; launchers may put identities before */
+    jk_bytes last[3]; /* delimiter, signature, content; launchers may put identities before */
     for (size_t i = 0; i < 3; i++) {
         zmq_msg_t *frame = &frames->items[frames->count - 3 + i];
-        last[i] = (jk_slice){zmq_msg_data(frame), zmq_msg_size(frame)};
+        last[i] = (jk_bytes){zmq_msg_data(frame), zmq_msg_size(frame)};
     }
-    jk_slice parts[JK_SIGNED_PARTS] = {last[2]};
+    jk_bytes parts[JK_SIGNED_PARTS] = {last[2]};
     return last[0].size == 9 && memcmp(last[0].data, "<IDS|MSG>", 9) == 0 &&
            jk_signer_verify(signer, last[1], parts);
 }

@@ -62,7 +62,7 @@ void jk_signer_release(jk_signer *signer)
     free(signer);
 }
 
-int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS], char *hex)
+int jk_signer_sign(const jk_signer *signer, const jk_bytes parts[JK_SIGNED_PARTS], char *hex)
 {
     static const char digits[] = "0123456789abcdef";
     hex[0] = '\0';
@@ -87,7 +87,7 @@ int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS
     return (int)(2 * size);
 }
 
-bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slice parts[JK_SIGNED_PARTS])
+bool jk_signer_verify(const jk_signer *signer, jk_bytes signature, const jk_bytes parts[JK_SIGNED_PARTS])
 {
     if (!signer->keyed) return true;
     if (signature.size != EVP_MAC_CTX_get_mac_size(signer->keyed) * 2) return false;
@@ -140,7 +140,7 @@ static int digest_compare(const void *one, const void *other)
     return memcmp(one, other, KEPT);
 }
 
-bool jk_replay_record(jk_replay *replay, jk_slice signature)
+bool jk_replay_record(jk_replay *replay, jk_bytes signature)
 {
     if (signature.size < KEPT) return true;
     pthread_mutex_lock(&replay->lock);

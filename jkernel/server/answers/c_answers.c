@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content)
+void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_bytes content)
 {
     char type[128];
     struct timespec now;
@@ -36,14 +36,14 @@ typedef struct asked {
 
 static void answer_text(const asked *call, const char *text)
 {
-    jk_answer(call->server, call->channel, call->message, (jk_slice){text, strlen(text)});
+    jk_answer(call->server, call->channel, call->message, (jk_bytes){text, strlen(text)});
 }
 
 /* Clears `content`. */
 static void answer_buffer(const asked *call, jk_buffer *content)
 {
     if (!content->failed)
-        jk_answer(call->server, call->channel, call->message, (jk_slice){content->data, content->size});
+        jk_answer(call->server, call->channel, call->message, (jk_bytes){content->data, content->size});
     jk_buffer_clear(content);
 }
 
@@ -123,7 +123,7 @@ bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *mes
     size_t i = 0;
     while (i < ANSWERED && strcmp(message->type, answered[i].type) != 0) i++;
     if (i == ANSWERED) return false;
-    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
+    jk_parent *parent = jk_parent_create(jk_message_header(message));
     if (!parent) return true;
     jk_status_busy(server, parent, false);
     answered[i].answer(&(asked){server, channel, message, parent});

@@ -19,7 +19,7 @@ typedef struct debug_call {
     json_int_t seq;
 } debug_call;
 
-static debug_call call_of(jk_server *server, jk_slice text)
+static debug_call call_of(jk_server *server, jk_bytes text)
 {
     json_error_t error;
     debug_call call = {.server = server, .content = json_loadb(text.data, text.size, 0, &error)};
@@ -129,12 +129,12 @@ static bool answer_here(const debug_call *call, jk_buffer *content)
 
 static void answer(jk_server *server, jk_channel channel, const jk_message *message, const jk_buffer *content)
 {
-    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
+    jk_parent *parent = jk_parent_create(jk_message_header(message));
     if (!parent || content->failed) {
         jk_log("no memory for the reply to a debug_request");
     } else {
         jk_status_busy(server, parent, false);
-        jk_answer(server, channel, message, (jk_slice){content->data, content->size});
+        jk_answer(server, channel, message, (jk_bytes){content->data, content->size});
         jk_status_idle(server, parent, NULL);
     }
     jk_parent_release(parent);

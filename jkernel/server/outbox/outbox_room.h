@@ -49,7 +49,7 @@ typedef struct jk_entry {
     unsigned flags;
     jk_buffer content;
     jk_buffer metadata;
-    jk_slice *buffers; /* one block, the bytes behind the slices */
+    jk_bytes *buffers; /* one block, the bytes behind the slices */
     size_t nbuffers;
     size_t lost;
     uint64_t only; /* the subscriber that is to get it; 0: all */

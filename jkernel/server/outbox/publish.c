@@ -11,7 +11,7 @@
 static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nbuffers)
 {
     if (nbuffers == 0) return 0;
-    size_t total = nbuffers * sizeof(jk_slice);
+    size_t total = nbuffers * sizeof(jk_bytes);
     for (size_t i = 0; i < nbuffers; i++) total += buffers[i].size;
     entry->buffers = jk_memory_take(total);
     if (!entry->buffers) return -1;
@@ -19,7 +19,7 @@ static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nb
     char *at = (char *)(entry->buffers + nbuffers);
     for (size_t i = 0; i < nbuffers; i++) {
         if (buffers[i].size) memcpy(at, buffers[i].data, buffers[i].size);
-        entry->buffers[i] = (jk_slice){at, buffers[i].size};
+        entry->buffers[i] = (jk_bytes){at, buffers[i].size};
         at += buffers[i].size;
     }
     return 0;

@@ -113,7 +113,7 @@ typedef struct jk_outgoing {
 /* What the room of output says to subscribers, whom only this room sees come. */
 typedef struct jk_publisher_calls {
     /* The subscriber `number` has subscribed to this, as it had not before. */
-    void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);
+    void (*welcome)(jk_server *server, uint64_t number, jk_bytes topic);
     /* It has subscribed to something new, or has missed messages. `told`: the latest status was sent to it.
      */
     void (*again)(jk_server *server, uint64_t number, bool told);

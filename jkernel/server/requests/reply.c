@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* An entry that owns `request`; NULL when memory is short, and the request stays the caller's. */
-static jk_entry *reply_entry(jk_request *request, jk_slice content, jk_slice metadata, unsigned flags)
+static jk_entry *reply_entry(jk_request *request, jk_bytes content, jk_bytes metadata, unsigned flags)
 {
     char type[128];
     jk_reply_type(request->message->type, type, sizeof type);
@@ -56,7 +56,7 @@ void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, 
     bool aborts = (flags & JK_REPLY_ABORT_QUEUED) != 0;
     jk_entry *reply = NULL;
     if (!(flags & JK_REPLY_NONE)) {
-        reply = reply_entry(request, jk_slice_of(content), jk_slice_of(metadata), flags);
+        reply = reply_entry(request, content, metadata, flags);
         if (!reply) jk_log("no memory for the reply to a %s", request->message->type);
     }
     jk_request *kept = reply ? NULL : request;
@@ -118,7 +118,7 @@ void jk_request_refuse(jk_request *request, const char *reason)
     jk_parent *parent = jk_parent_retain(request->parent);
     jk_entry *reply = NULL;
     if (replies && !content.failed) {
-        reply = reply_entry(request, (jk_slice){content.data, content.size}, (jk_slice){0}, 0);
+        reply = reply_entry(request, (jk_bytes){content.data, content.size}, (jk_bytes){0}, 0);
     }
     if (!reply) jk_request_release(request);
     jk_status_around(server, parent, reply);

@@ -47,10 +47,18 @@ void jk_children_add(long process, jk_processes *found);
 /* --- usage_reply.c ------------------------------------------------------------------------------------- */
 
 /* The samples that percentages are taken against. Zeroed to begin with; used under its own lock. */
-typedef struct jk_usage jk_usage;
+typedef struct jk_usage {
+    pthread_mutex_t lock;
+    drupe_groups group;
+    bool found;
+    int64_t taken;          /* when the samples were; 0: none yet */
+    double busy, whole;     /* of the machine or group: time used, time there was */
+    double own_percent;     /* of one CPU */
+    double machine_percent; /* of all that may be used */
+    jk_tree tree;
+} jk_usage;
 
-jk_usage *jk_usage_create(void);        /* NULL: no memory */
-void jk_usage_release(jk_usage *usage); /* NULL-safe */
+int jk_usage_open(jk_usage *usage);
 
 /* The content of usage_reply, for free(); NULL: no memory. `devices` is a JSON array, or empty for none. */
 char *jk_usage_reply(jk_usage *usage, const char *devices, size_t size);

@@ -205,7 +205,7 @@ void client_send(test_client *client, jk_channel channel, const char *type, cons
 
 bool client_offer(test_client *client, jk_channel channel, const char *header, const char *content, int ms)
 {
-    jk_slice parts[JK_SIGNED_PARTS] = {
+    jk_bytes parts[JK_SIGNED_PARTS] = {
         {header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
     char signature[JK_SIGNATURE_SIZE];
     int size = jk_signer_sign(client->signer, parts, signature);
@@ -232,7 +232,7 @@ void client_execute(test_client *client, const char *code, const char *more, cha
     client_send(client, JK_SHELL, "execute_request", content, id);
 }
 
-static json_t *part_load(jk_slice part)
+static json_t *part_load(jk_bytes part)
 {
     json_error_t error;
     json_t *value = json_loadb(part.data, part.size, 0, &error);
