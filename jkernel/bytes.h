@@ -10,4 +10,7 @@ typedef struct jk_bytes {
     size_t size;
 } jk_bytes;
 
+/* The JSON frames of a message, which are signed. */
+typedef enum jk_part { JK_HEADER, JK_PARENT_HEADER, JK_METADATA, JK_CONTENT, JK_SIGNED_PARTS } jk_part;
+
 #endif

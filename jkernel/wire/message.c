@@ -15,7 +15,7 @@
 #define HEADER_MOST     65536
 #define DEPTH_MOST      2048
 
-enum { PART_SIGNATURE = 1, PART_HEADER, PART_PARENT, PART_METADATA, PART_CONTENT, PART_BUFFERS };
+enum { PART_SIGNATURE = 1, PART_HEADER, PART_BUFFERS = PART_HEADER + JK_SIGNED_PARTS };
 
 static jk_bytes frame_slice(const jk_frames *frames, size_t index)
 {
@@ -64,7 +64,7 @@ static bool slice_is_object(jk_bytes slice)
 
 static const char *header_parse(jk_message *message)
 {
-    jk_bytes part = message_part(message, PART_HEADER);
+    jk_bytes part = message->parts[JK_HEADER];
     if (part.size > HEADER_MOST) return "its header is longer than 64 KiB";
     json_error_t error;
     json_t *header = json_loadb(part.data, part.size, 0, &error);
@@ -101,7 +101,7 @@ static const char *message_check(jk_message *message, const jk_signer *signer, j
 {
     const char *problem = delimiter_find(message);
     if (problem) return problem;
-    jk_bytes parts[JK_SIGNED_PARTS];
+    jk_bytes *parts = message->parts;
     for (size_t i = 0; i < JK_SIGNED_PARTS; i++) parts[i] = message_part(message, PART_HEADER + i);
     jk_bytes signature = message_part(message, PART_SIGNATURE);
     if (!jk_signer_verify(signer, signature, parts)) return "its signature is wrong";
@@ -109,9 +109,8 @@ static const char *message_check(jk_message *message, const jk_signer *signer, j
     problem = header_parse(message);
     if (problem) return problem;
     for (size_t i = 1; i < JK_SIGNED_PARTS; i++) {
-        if (!slice_is(parts[i], "null") && !slice_is_object(parts[i])) {
-            return "its parent header, metadata or content is not a JSON object";
-        }
+        if (slice_is(parts[i], "null")) parts[i] = (jk_bytes){"{}", 2};
+        if (!slice_is_object(parts[i])) return "its parent header, metadata or content is not a JSON object";
     }
     if (replay && !jk_replay_record(replay, signature)) return "it is a replay";
     return NULL;
@@ -146,29 +145,6 @@ void jk_message_release(jk_message *message)
     free(message);
 }
 
-static jk_bytes message_object(const jk_message *message, size_t part)
-{
-    jk_bytes slice = message_part(message, part);
-    return slice_is(slice, "null") ? (jk_bytes){"{}", 2} : slice;
-}
-
-jk_bytes jk_message_header(const jk_message *message)
-{
-    return message_part(message, PART_HEADER);
-}
-jk_bytes jk_message_parent_header(const jk_message *message)
-{
-    return message_object(message, PART_PARENT);
-}
-jk_bytes jk_message_metadata(const jk_message *message)
-{
-    return message_object(message, PART_METADATA);
-}
-jk_bytes jk_message_content(const jk_message *message)
-{
-    return message_object(message, PART_CONTENT);
-}
-
 size_t jk_message_buffer_count(const jk_message *message)
 {
     return message->frames.count - message->identities - PART_BUFFERS;
@@ -186,7 +162,7 @@ jk_bytes jk_message_identity(const jk_message *message, size_t index)
 
 bool jk_message_flag(const jk_message *message, const char *name)
 {
-    jk_bytes part = jk_message_content(message);
+    jk_bytes part = message->parts[JK_CONTENT];
     json_error_t error;
     json_t *content = json_loadb(part.data, part.size, 0, &error);
     bool flag = json_is_true(json_object_get(content, name));
@@ -206,12 +182,12 @@ static char *member_text(jk_bytes part, const char *name)
 
 char *jk_message_text(const jk_message *message, const char *name)
 {
-    return member_text(jk_message_content(message), name);
+    return member_text(message->parts[JK_CONTENT], name);
 }
 
 char *jk_message_parent_id(const jk_message *message)
 {
-    return member_text(jk_message_parent_header(message), "msg_id");
+    return member_text(message->parts[JK_PARENT_HEADER], "msg_id");
 }
 
 /* --- Our own headers -------------------------------------------------------------------------------------

@@ -115,7 +115,6 @@ bool jk_registration_acknowledged(const struct jk_frames *frames, const jk_signe
 
 /* --- The signature -------------------------------------------------------------------------------------- */
 
-#define JK_SIGNED_PARTS   4   /* header, parent header, metadata, content */
 #define JK_SIGNATURE_SIZE 129 /* the longest digest in hexadecimal, and NUL */
 
 /* Immutable after creation: any number of threads may use one at a time. */
@@ -161,9 +160,10 @@ void jk_frames_clear(jk_frames *frames); /* close and zero */
 
 typedef struct jk_message {
     jk_frames frames;
-    size_t identities; /* frames before the delimiter */
-    char *id, *type;   /* from the header */
-    char *subshell;    /* header.subshell_id, or NULL */
+    size_t identities;               /* frames before the delimiter */
+    char *id, *type;                 /* from the header */
+    char *subshell;                  /* header.subshell_id, or NULL */
+    jk_bytes parts[JK_SIGNED_PARTS]; /* as received; `{}` where the sender wrote null */
 } jk_message;
 
 /* Verify, parse, record. `frames` are taken in every case and left empty. On failure returns NULL and a
@@ -172,11 +172,6 @@ jk_message *jk_message_parse(jk_frames *frames, const jk_signer *signer, jk_repl
                              const char **problem);
 void jk_message_release(jk_message *message); /* NULL-safe */
 
-/* The parts, as received; `{}` where the sender wrote null. */
-jk_bytes jk_message_header(const jk_message *message);
-jk_bytes jk_message_parent_header(const jk_message *message);
-jk_bytes jk_message_metadata(const jk_message *message);
-jk_bytes jk_message_content(const jk_message *message);
 size_t jk_message_buffer_count(const jk_message *message);
 jk_bytes jk_message_buffer(const jk_message *message, size_t index);
 jk_bytes jk_message_identity(const jk_message *message, size_t index);

@@ -46,8 +46,8 @@ static void frames_send(jk_bytes rest, unsigned flags)
 static void message_use(const jk_message *message, const jk_signer *signer)
 {
     FUZZ_CHECK(message->id && message->type);
-    jk_bytes parts[] = {jk_message_header(message), jk_message_parent_header(message),
-                        jk_message_metadata(message), jk_message_content(message)};
+    jk_bytes parts[] = {message->parts[JK_HEADER], message->parts[JK_PARENT_HEADER],
+                        message->parts[JK_METADATA], message->parts[JK_CONTENT]};
     size_t total = 0;
     for (size_t i = 0; i < jk_message_buffer_count(message); i++) total += jk_message_buffer(message, i).size;
     for (int i = 0; i < 4; i++) FUZZ_CHECK(parts[i].size >= 2 && total + parts[i].size >= total);

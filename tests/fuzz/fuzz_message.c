@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static jk_requests requests; /* only counts what its requests hold */
     static jk_server server = {.requests = &requests};
     jk_request *request = jk_request_create(&server, message, JK_SHELL, NULL);
-    FUZZ_CHECK(request && jk_request_content(request).size >= 2);
+    FUZZ_CHECK(request && jk_request_part(request, JK_CONTENT).size >= 2);
     FUZZ_CHECK(jk_parent_header(jk_request_parent(request)).size == parts[0].size);
     FUZZ_CHECK(atomic_load(&requests.held.bytes) > parts[0].size);
     jk_request_release(request);

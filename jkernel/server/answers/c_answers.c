@@ -17,7 +17,7 @@ void jk_answer(jk_server *server, jk_channel channel, const jk_message *message,
     jk_envelope envelope = {
         .to = message,
         .header = {header.data, header.size},
-        .parent = jk_message_header(message),
+        .parent = message->parts[JK_HEADER],
         .content = content,
     };
     if (header.failed || jk_channel_send(server, channel, &envelope) != 0) {
@@ -123,7 +123,7 @@ bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *mes
     size_t i = 0;
     while (i < ANSWERED && strcmp(message->type, answered[i].type) != 0) i++;
     if (i == ANSWERED) return false;
-    jk_parent *parent = jk_parent_create(jk_message_header(message));
+    jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!parent) return true;
     jk_status_busy(server, parent, false);
     answered[i].answer(&(asked){server, channel, message, parent});

@@ -129,7 +129,7 @@ static bool answer_here(const debug_call *call, jk_buffer *content)
 
 static void answer(jk_server *server, jk_channel channel, const jk_message *message, const jk_buffer *content)
 {
-    jk_parent *parent = jk_parent_create(jk_message_header(message));
+    jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!parent || content->failed) {
         jk_log("no memory for the reply to a debug_request");
     } else {
@@ -156,7 +156,7 @@ static void hand_over(jk_server *server, jk_channel channel, jk_message *message
 void jk_debug_request(jk_server *server, jk_channel channel, jk_message *message)
 {
     jk_buffer content = {0};
-    debug_call call = call_of(server, jk_message_content(message));
+    debug_call call = call_of(server, message->parts[JK_CONTENT]);
     if (!answer_here(&call, &content)) {
         hand_over(server, channel, message);
     } else {

@@ -104,7 +104,7 @@ static bool answer_is_late(jk_server *server, const jk_message *message)
 static void answer_receive(jk_server *server, const jk_message *message)
 {
     jk_input *input = &server->requests->input;
-    jk_bytes content = jk_message_content(message);
+    jk_bytes content = message->parts[JK_CONTENT];
     char *text = answer_is_late(server, message) ? NULL : malloc(content.size + 1);
     pthread_mutex_lock(&input->lock);
     bool wanted = input->waiting && text;

@@ -267,10 +267,10 @@ bool client_receive(test_client *client, jk_channel channel, int timeout_ms, tes
     if (jk_frames_receive(client->sockets[channel], &frames) <= 0) return false;
     jk_message *parsed = jk_message_parse(&frames, client->signer, NULL, &problem);
     if (!parsed) fail_msg("the kernel sent a bad message: %s", problem);
-    message->header = part_load(jk_message_header(parsed));
-    message->parent = part_load(jk_message_parent_header(parsed));
-    message->metadata = part_load(jk_message_metadata(parsed));
-    message->content = part_load(jk_message_content(parsed));
+    message->header = part_load(parsed->parts[JK_HEADER]);
+    message->parent = part_load(parsed->parts[JK_PARENT_HEADER]);
+    message->metadata = part_load(parsed->parts[JK_METADATA]);
+    message->content = part_load(parsed->parts[JK_CONTENT]);
     header_check(message->header);
     copy_text(message->header, "msg_type", message->type);
     copy_text(message->header, "msg_id", message->id);

@@ -101,9 +101,9 @@ static void test_good(void **state)
     assert_null(message->subshell);
     assert_int_equal(message->identities, 1);
     assert_true(slice_equals(jk_message_identity(message, 0), "client"));
-    assert_true(slice_equals(jk_message_header(message), HEADER));
-    assert_true(slice_equals(jk_message_parent_header(message), "{}"));
-    assert_true(slice_equals(jk_message_content(message), parts[3]));
+    assert_true(slice_equals(message->parts[JK_HEADER], HEADER));
+    assert_true(slice_equals(message->parts[JK_PARENT_HEADER], "{}"));
+    assert_true(slice_equals(message->parts[JK_CONTENT], parts[3]));
     assert_int_equal(jk_message_buffer_count(message), 2);
     assert_true(slice_equals(jk_message_buffer(message, 0), "raw"));
     assert_int_equal(jk_message_buffer(message, 1).size, 0);
@@ -281,7 +281,7 @@ static void test_socket_round_trip(void **state)
         return;
     }
     assert_true(slice_equals(jk_message_identity(message, 0), "topic"));
-    assert_true(slice_equals(jk_message_parent_header(message), "{}"));
+    assert_true(slice_equals(message->parts[JK_PARENT_HEADER], "{}"));
     assert_int_equal(jk_message_buffer_count(message), 40);
     jk_message_release(message);
     assert_int_equal(jk_frames_receive(right, &frames), 0);
