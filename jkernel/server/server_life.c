@@ -54,8 +54,9 @@ static int parts_open(jk_server *server)
 {
     /* Every part is opened, so that every part may be cleared. */
     jk_ports_open(server->ports);
-    int result = jk_output_open(server) | jk_requests_open(server) | jk_control_open(server) |
-                 jk_session_open(server->session) | jk_usage_open(server->usage);
+    int result = jk_output_open(server) | jk_requests_open(server) | jk_session_open(server->session);
+    jk_control_open(server);
+    jk_mutex_open(&server->usage->lock);
     jk_cell_names_open(server);
     if (result != 0) return jk_fail("cannot start the kernel: %s", strerror(errno));
     return 0;

@@ -113,11 +113,7 @@ struct jk_replay {
 jk_replay *jk_replay_create(void)
 {
     jk_replay *replay = calloc(1, sizeof *replay);
-    if (!replay) return NULL;
-    if (pthread_mutex_init(&replay->lock, NULL) != 0) {
-        free(replay);
-        return NULL;
-    }
+    if (replay) replay->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     return replay;
 }
 

@@ -10,20 +10,10 @@ void jk_answer(jk_server *server, jk_channel channel, const jk_message *message,
 {
     char type[128];
     struct timespec now;
-    jk_buffer header = {0};
     clock_gettime(CLOCK_REALTIME, &now);
     jk_reply_type(message->type, type, sizeof type);
-    jk_session_header(server->session, type, now, &header);
-    jk_envelope envelope = {
-        .to = message,
-        .header = {header.data, header.size},
-        .parent = message->parts[JK_HEADER],
-        .content = content,
-    };
-    if (header.failed || jk_channel_send(server, channel, &envelope) != 0) {
-        jk_log("cannot send a %s: %s", type, zmq_strerror(zmq_errno()));
-    }
-    jk_buffer_clear(&header);
+    jk_envelope envelope = {.to = message, .parent = message->parts[JK_HEADER], .content = content};
+    jk_channel_send(server, channel, type, now, &envelope);
 }
 
 /* One request, on the thread that owns the socket of its channel. */

@@ -208,7 +208,7 @@ typedef struct jk_stdio {
     jk_parent *owner; /* retained: whose text on stdout's pipe is; NULL: the running cell's */
 } jk_stdio;
 
-int jk_stdio_open(jk_stdio *stdio);
+void jk_stdio_open(jk_stdio *stdio);
 void jk_stdio_restore(jk_server *server);
 void jk_stdio_clear(jk_stdio *stdio);
 /* Push what C's stdout still holds into its pipe; does nothing on the server's own threads. Hold no lock. */

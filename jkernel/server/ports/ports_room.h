@@ -69,8 +69,10 @@ bool jk_channel_is_bounded(const jk_server *server, jk_channel channel);
 void jk_channel_read(jk_server *server, jk_channel channel);
 /* The next message: as jk_frames_receive(). */
 int jk_channel_receive(jk_server *server, jk_channel channel, jk_frames *frames);
-/* As jk_envelope_send(). Returns 0 also when the peer is gone; errno is then EHOSTUNREACH. */
-int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *envelope);
+/* Give `envelope` a header of this type and date and send it. Returns the number of the message, also when
+ * the peer is gone (errno is then EHOSTUNREACH); 0, which the log tells of, when it cannot be sent. */
+unsigned long jk_channel_send(jk_server *server, jk_channel channel, const char *type, struct timespec date,
+                              jk_envelope *envelope);
 
 /* --- publisher.c: iopub without encryption ---------------------------------------------------------------
  *

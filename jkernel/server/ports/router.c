@@ -266,7 +266,8 @@ int jk_channel_receive(jk_server *server, jk_channel channel, jk_frames *frames)
     return arrived_take(router, frames) ? 1 : 0;
 }
 
-int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *envelope)
+/* Returns 0 also when the peer is gone; errno is then EHOSTUNREACH. */
+static int envelope_send(jk_server *server, jk_channel channel, const jk_envelope *envelope)
 {
     jk_router *router = server->ports->routers[channel];
     if (!router) return jk_envelope_send(envelope, server->ports->sockets[channel], server->signer);
@@ -281,4 +282,20 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
     jk_peer_write(&router->port, peer);
     errno = result != 0 ? ENOMEM : peer->gone || peer->mute ? EHOSTUNREACH : 0;
     return result;
+}
+
+unsigned long jk_channel_send(jk_server *server, jk_channel channel, const char *type, struct timespec date,
+                              jk_envelope *envelope)
+{
+    jk_buffer header = {0};
+    unsigned long number = jk_session_header(server->session, type, date, &header);
+    envelope->header = (jk_bytes){header.data, header.size};
+    if (header.failed || envelope_send(server, channel, envelope) != 0) {
+        jk_log("cannot send a %s: %s", type, zmq_strerror(zmq_errno()));
+        number = 0;
+    }
+    int reason = errno;
+    jk_buffer_clear(&header);
+    errno = reason;
+    return number;
 }

@@ -11,11 +11,6 @@
 
 #define SOON (200 * JK_MILLISECOND)
 
-int jk_usage_open(jk_usage *usage)
-{
-    return jk_mutex_open(&usage->lock);
-}
-
 /* --- Samples
  * ------------------------------------------------------------------------------------------------
  */

@@ -58,8 +58,6 @@ typedef struct jk_usage {
     jk_tree tree;
 } jk_usage;
 
-int jk_usage_open(jk_usage *usage);
-
 /* The content of usage_reply, for free(); NULL: no memory. `devices` is a JSON array, or empty for none. */
 char *jk_usage_reply(jk_usage *usage, const char *devices, size_t size);
 
