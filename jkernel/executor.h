@@ -117,8 +117,6 @@ int jk_subshell_fd(const jk_subshell *subshell);
  * follow; an unfinished one is still replied to. As in jk_server_next(), one execute_request at a time is
  * out. The subshell's thread. */
 jk_request *jk_subshell_next(jk_subshell *subshell, bool *ended);
-/* Make jk_subshell_fd() readable. Any thread. */
-void jk_subshell_wake(jk_subshell *subshell);
 /* As delete_subshell_request does: its id is unknown from now on, what is queued is answered as aborted, or
  * as failed for this reason, what runs may finish. Any thread; never blocks. */
 void jk_subshell_end(jk_subshell *subshell, const char *why);

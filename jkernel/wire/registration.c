@@ -1,5 +1,6 @@
 /* The registration file and the handshake that it asks for: the kernel chooses its ports and tells them to
  * the launcher in a message that is not a Jupyter message, only a signed JSON text. */
+#include "base/file.h"
 #include "jkernel/wire/config.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define ID_MOST 200
 
@@ -52,12 +52,7 @@ static void runtime_folder(char *folder, size_t size)
     } else {
         snprintf(folder, size, "%s/.local/share/jupyter/runtime", home ? home : "");
     }
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0700); /* what fails here shows when the file is written */
-        *slash = '/';
-    }
-    mkdir(folder, 0700);
+    (void)drupe_folders_make(folder); /* what fails here shows when the file is written */
 }
 
 static char *own_path(const char *kernel_id)

@@ -105,6 +105,7 @@ void jk_endpoint_format(jk_transport transport, const char *ip, int port, char e
 
 /* --- Registration with a launcher ----------------------------------------------------------------------- */
 
+/* Immutable after creation: any number of threads may use one at a time. */
 typedef struct jk_signer jk_signer;
 struct jk_frames;
 
@@ -116,9 +117,6 @@ bool jk_registration_acknowledged(const struct jk_frames *frames, const jk_signe
 /* --- The signature -------------------------------------------------------------------------------------- */
 
 #define JK_SIGNATURE_SIZE 129 /* the longest digest in hexadecimal, and NUL */
-
-/* Immutable after creation: any number of threads may use one at a time. */
-typedef struct jk_signer jk_signer;
 
 /* `scheme` is "hmac-<digest>" with any digest that OpenSSL knows; an empty key means no signatures. Returns
  * 0, or -1 when the scheme is unknown or memory is short. */

@@ -194,14 +194,9 @@ static const jk_port_kind echoing = {
     .free = echo_free,
 };
 
-jk_router *jk_router_create(int listener)
+jk_router *jk_router_create(int listener, bool echoes)
 {
-    return (jk_router *)jk_port_open(&routing, listener);
-}
-
-jk_router *jk_router_create_echo(int listener)
-{
-    return (jk_router *)jk_port_open(&echoing, listener);
+    return (jk_router *)jk_port_open(echoes ? &echoing : &routing, listener);
 }
 
 static bool arrived_take(jk_router *router, jk_frames *frames)

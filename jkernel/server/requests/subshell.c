@@ -59,11 +59,6 @@ int jk_subshell_fd(const jk_subshell *subshell)
     return subshell->inbox.ready;
 }
 
-void jk_subshell_wake(jk_subshell *subshell)
-{
-    jk_inbox_signal(&subshell->inbox);
-}
-
 jk_request *jk_subshell_next(jk_subshell *subshell, bool *ended)
 {
     jk_request *request = jk_inbox_next(subshell->server, &subshell->inbox);
