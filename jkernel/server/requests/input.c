@@ -23,7 +23,7 @@ int jk_input_open(jk_input *input)
 
 static void unsent_drop(jk_input *input)
 {
-    if (input->unsent) jk_entry_release(input->unsent);
+    jk_entry_release(input->unsent);
     input->unsent = NULL;
 }
 

@@ -18,8 +18,8 @@ typedef struct jk_memory {
     uint64_t total, available, used, free, active, inactive, cached, shared, wired;
 } jk_memory;
 
-/* Out-of-memory kills counted so far: of the group, else of the machine (`*machine` is then true). */
-uint64_t jk_cgroup_kills(const drupe_group *memory, bool *machine);
+/* Out-of-memory kills counted so far: of the group, else of the machine. */
+uint64_t jk_cgroup_kills(const drupe_group *memory);
 /* CPU time that the group has used; negative: not known. */
 double jk_cgroup_cpu_time(const drupe_groups *group);
 /* Fill `memory` from the host, then narrow it to the group's limit if one is smaller. */
