@@ -19,7 +19,7 @@ static drupe_status failed(const char *what, const char *name)
 
 /* --- Folders -------------------------------------------------------------------------------------------- */
 
-static drupe_status make_folders(const char *path)
+drupe_status drupe_folders_make(const char *path)
 {
     char *copy = strdup(path);
     if (!copy) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the name of a folder.");
@@ -40,7 +40,7 @@ drupe_status drupe_folder_open(const char *path, bool make, int *folder)
     *folder = -1;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT && make) {
-        DRUPE_TRY(make_folders(path));
+        DRUPE_TRY(drupe_folders_make(path));
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
     if (fd < 0) return failed("open the folder", path);

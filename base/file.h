@@ -25,6 +25,9 @@ void drupe_hash_add(drupe_hash *hash, const void *bytes, size_t size);
 
 /* --- file.c --------------------------------------------------------------------------------------------- */
 
+/* Make a folder and those above it, as far as they are missing (0700). */
+drupe_status drupe_folders_make(const char *path);
+
 /* Open a folder that belongs to this user and that nobody else may write to; `make` creates it (0700), and
  * those above it. DRUPE_E_NOT_FOUND when it is missing, DRUPE_E_INVALID when it is another's or open to
  * others. */

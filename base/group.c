@@ -121,7 +121,8 @@ uint64_t drupe_group_number(const drupe_group *group, const char *name)
     return drupe_number_after(text, "");
 }
 
-bool drupe_group_up(drupe_group *group)
+/* Step to the group above, up to the mount point; false: it was that. */
+static bool group_up(drupe_group *group)
 {
     char *slash = strrchr(group->path, '/');
     if (!slash || strlen(group->path) <= group->mount || (size_t)(slash - group->path) < group->mount)
@@ -150,7 +151,7 @@ uint64_t drupe_group_memory_limit(const drupe_group *memory, drupe_group *at)
         if (limit >= least) continue;
         least = limit;
         if (at) *at = group;
-    } while (drupe_group_up(&group));
+    } while (group_up(&group));
     return least >= UNLIMITED ? 0 : least;
 }
 
@@ -179,7 +180,7 @@ double drupe_group_cpus(const drupe_group *cpu)
     do {
         double cpus = quota_of(&group);
         if (cpus > 0 && (least <= 0 || cpus < least)) least = cpus;
-    } while (drupe_group_up(&group));
+    } while (group_up(&group));
     return least;
 }
 
@@ -212,6 +213,6 @@ uint64_t drupe_group_memory_room(const drupe_group *memory)
         used -= files < used ? files : used;
         uint64_t room = limit > used ? limit - used : 0;
         if (room < least) least = room;
-    } while (drupe_group_up(&group));
+    } while (group_up(&group));
     return least;
 }

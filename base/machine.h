@@ -50,8 +50,6 @@ double drupe_group_cpus(const drupe_group *cpu);
 long drupe_group_read(const drupe_group *group, const char *name, char *text, size_t size);
 /* The number in a file of its own; DRUPE_NOT_KNOWN for "max" and for what is not there. */
 uint64_t drupe_group_number(const drupe_group *group, const char *name);
-/* Step to the group above, up to the mount point; false: it was that. */
-bool drupe_group_up(drupe_group *group);
 
 /* --- proc.c: small files of the system ------------------------------------------------------------------ */
 

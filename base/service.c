@@ -23,16 +23,13 @@ static void look_for_fork(drupe_service *service)
     service->prepared = service->running = service->stopping = service->over = service->joining = false;
 }
 
-static drupe_status prepare(drupe_service *service)
+static void prepare(drupe_service *service)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, fork_watch);
-    if (service->prepared) return DRUPE_OK;
-    DRUPE_TRY(drupe_cond_init(&service->wake));
-    drupe_status status = drupe_cond_init(&service->changed);
-    service->prepared = status == DRUPE_OK;
-    if (!service->prepared) pthread_cond_destroy(&service->wake);
-    return status;
+    if (service->prepared) return;
+    service->wake = service->changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    service->prepared = true;
 }
 
 static void *service_main(void *user)
@@ -64,7 +61,7 @@ drupe_status drupe_service_start(drupe_service *service)
     if (service->stopping)
         return drupe_error_set(DRUPE_E_BUSY, "The thread '%s' is just being ended.", service->name);
     if (service->running) return DRUPE_OK;
-    DRUPE_TRY(prepare(service));
+    prepare(service);
     service->forks = atomic_load(&forks);
     service->serial++;
     service->over = false;

@@ -126,11 +126,8 @@ void jk_server_end_shells(jk_server *server);
 
 /* --- One request: main thread unless said otherwise ----------------------------------------------------- */
 
-const char *jk_request_type(const jk_request *request); /* "execute_request", ... */
-jk_bytes jk_request_header(const jk_request *request);  /* the four JSON frames, as received */
-jk_bytes jk_request_parent_header(const jk_request *request);
-jk_bytes jk_request_metadata(const jk_request *request);
-jk_bytes jk_request_content(const jk_request *request);
+const char *jk_request_type(const jk_request *request);            /* "execute_request", ... */
+jk_bytes jk_request_part(const jk_request *request, jk_part part); /* as received */
 size_t jk_request_buffer_count(const jk_request *request);
 jk_bytes jk_request_buffer(const jk_request *request, size_t index);
 jk_parent *jk_request_parent(const jk_request *request); /* borrowed from the request */

@@ -3,6 +3,8 @@
 #ifndef JK_EXECUTOR_TABLE_H
 #define JK_EXECUTOR_TABLE_H
 
+#include "jkernel/bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,11 +15,6 @@ typedef struct jk_request jk_request;
 typedef struct jk_subshell jk_subshell;
 /* The header of the request that an output belongs to: immutable, reference-counted, as received. */
 typedef struct jk_parent jk_parent;
-
-typedef struct jk_bytes {
-    const void *data;
-    size_t size;
-} jk_bytes;
 
 typedef enum jk_stream { JK_STDOUT, JK_STDERR } jk_stream;
 

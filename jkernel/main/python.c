@@ -27,13 +27,6 @@ static bool is_program(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Cut the last part of a path. */
-static void path_up(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash) *slash = '\0';
-}
-
 /* --- Choosing ---------------------------------------------------------------------------------------------
  */
 
@@ -52,7 +45,8 @@ static bool sibling_program(char program[JK_PATH_SIZE])
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     if (length <= 0) return false;
     own[length] = '\0';
-    path_up(own);
+    char *slash = strrchr(own, '/');
+    if (slash) *slash = '\0';
     return path_join(program, own, "python3") && is_program(program);
 }
 
@@ -143,9 +137,9 @@ static bool python_ask(const char *program, const char *code, char *answer, size
     return status == 0;
 }
 
-/* What the interpreter calls itself, then where it has its library: one a line. */
-static void library_ask(jk_python *python, bool rename)
+void jk_python_locate(jk_python *python)
 {
+    /* What the interpreter calls itself, then where it has its library: one a line. */
     static const char code[] =
         "import os, sys, sysconfig\n"
         "print(sys.executable)\n"
@@ -162,12 +156,7 @@ static void library_ask(jk_python *python, bool rename)
     if (!python_ask(python->program, code, answer, sizeof answer)) return;
     const char *program = strsep(&end, "\n");
     const char *library = strsep(&end, "\n");
-    if (rename && program && is_program(program))
+    if (!is_binary(python->program) && program && is_program(program))
         snprintf(python->program, JK_PATH_SIZE, "%.*s", JK_PATH_SIZE - 1, program);
     if (library) snprintf(python->library, JK_PATH_SIZE, "%.*s", JK_PATH_SIZE - 1, library);
-}
-
-void jk_python_locate(jk_python *python)
-{
-    library_ask(python, !is_binary(python->program));
 }

@@ -192,15 +192,13 @@ static PyObject *request_type(PyObject *object, void *closure)
     return request ? PyUnicode_FromString(jk_request_type(request)) : NULL;
 }
 
-/* The closure is one of the four functions below that return a frame. */
-typedef jk_bytes (*frame_getter)(const jk_request *request);
-static const frame_getter frame_getters[] = {jk_request_header, jk_request_parent_header, jk_request_metadata,
-                                             jk_request_content};
+/* The closure is one of these. */
+static const jk_part parts[] = {JK_HEADER, JK_PARENT_HEADER, JK_METADATA, JK_CONTENT};
 
 static PyObject *request_frame(PyObject *object, void *closure)
 {
     jk_request *request = jk_request_object_get(object);
-    return request ? bytes_object((*(const frame_getter *)closure)(request)) : NULL;
+    return request ? bytes_object(jk_request_part(request, *(const jk_part *)closure)) : NULL;
 }
 
 static PyObject *request_buffers(PyObject *object, void *closure)
@@ -255,10 +253,10 @@ static PyMemberDef request_members[] = {
 
 static PyGetSetDef request_getset[] = {
     {"type", request_type, NULL, "The message type.", NULL},
-    {"header", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[0]},
-    {"parent_header", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[1]},
-    {"metadata", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[2]},
-    {"content", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[3]},
+    {"header", request_frame, NULL, "JSON text as received.", (void *)&parts[0]},
+    {"parent_header", request_frame, NULL, "JSON text as received.", (void *)&parts[1]},
+    {"metadata", request_frame, NULL, "JSON text as received.", (void *)&parts[2]},
+    {"content", request_frame, NULL, "JSON text as received.", (void *)&parts[3]},
     {"buffers", request_buffers, NULL, "A list of memoryviews.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

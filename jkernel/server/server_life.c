@@ -54,11 +54,10 @@ static int parts_open(jk_server *server)
 {
     /* Every part is opened, so that every part may be cleared. */
     jk_ports_open(server->ports);
-    int result = jk_output_open(server) | jk_requests_open(server) | jk_control_open(server) |
-                 jk_session_open(server->session);
+    int result = jk_output_open(server) | jk_requests_open(server) | jk_session_open(server->session);
+    jk_control_open(server);
+    jk_mutex_open(&server->usage->lock);
     jk_cell_names_open(server);
-    server->usage = jk_usage_create();
-    if (!server->usage) result = -1;
     if (result != 0) return jk_fail("cannot start the kernel: %s", strerror(errno));
     return 0;
 }
@@ -92,6 +91,7 @@ typedef struct whole {
     jk_config config;
     jk_session session;
     jk_life life;
+    jk_usage usage;
     jk_ports ports;
     jk_record_keeper keeper;
     jk_output output;
@@ -115,6 +115,7 @@ static jk_server *server_create(const jk_executor *executor)
         .config = &all->config,
         .session = &all->session,
         .life = &all->life,
+        .usage = &all->usage,
         .ports = &all->ports,
         .keeper = &all->keeper,
         .output = &all->output,
@@ -193,8 +194,6 @@ static void server_stop(jk_server *server)
     server->replay = NULL;
     jk_record_close(server);
     jk_config_clear(server->config);
-    jk_usage_release(server->usage);
-    server->usage = NULL;
 }
 
 void jk_server_close(jk_server *server)

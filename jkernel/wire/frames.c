@@ -76,19 +76,19 @@ void jk_frames_clear(jk_frames *frames)
 /* --- Sending ----------------------------------------------------------------------------------------------
  */
 
-static int frame_copy(zmq_msg_t *frame, jk_slice slice)
+static int frame_copy(zmq_msg_t *frame, jk_bytes slice)
 {
     if (zmq_msg_init_size(frame, slice.size) != 0) return -1;
     if (slice.size) memcpy(zmq_msg_data(frame), slice.data, slice.size);
     return 0;
 }
 
-static jk_slice object_or_empty(jk_slice slice)
+static jk_bytes object_or_empty(jk_bytes slice)
 {
-    return slice.size ? slice : (jk_slice){"{}", 2};
+    return slice.size ? slice : (jk_bytes){"{}", 2};
 }
 
-int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_slice parts[JK_SIGNED_PARTS],
+int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_bytes parts[JK_SIGNED_PARTS],
                      char *signature)
 {
     parts[0] = envelope->header;
@@ -98,7 +98,7 @@ int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_sl
     return jk_signer_sign(signer, parts, signature);
 }
 
-static int content_frame(zmq_msg_t *frame, const jk_envelope *envelope, jk_slice content)
+static int content_frame(zmq_msg_t *frame, const jk_envelope *envelope, jk_bytes content)
 {
     if (!envelope->content_free) return frame_copy(frame, content);
     void *data = (void *)(uintptr_t)envelope->content.data;
@@ -108,7 +108,7 @@ static int content_frame(zmq_msg_t *frame, const jk_envelope *envelope, jk_slice
     return -1;
 }
 
-static int frame_add(jk_parcel *parcel, jk_slice slice)
+static int frame_add(jk_parcel *parcel, jk_bytes slice)
 {
     if (frame_copy(&parcel->frames[parcel->count], slice) != 0) return -1;
     parcel->count++;
@@ -118,7 +118,7 @@ static int frame_add(jk_parcel *parcel, jk_slice slice)
 /* `*taken` tells that the content has a frame, which will release it. */
 static int parcel_fill(jk_parcel *parcel, const jk_envelope *envelope, const jk_signer *signer, bool *taken)
 {
-    jk_slice parts[JK_SIGNED_PARTS];
+    jk_bytes parts[JK_SIGNED_PARTS];
     char signature[JK_SIGNATURE_SIZE];
     int signed_size = jk_envelope_sign(envelope, signer, parts, signature);
     if (signed_size < 0) return -1;
@@ -127,7 +127,7 @@ static int parcel_fill(jk_parcel *parcel, const jk_envelope *envelope, const jk_
         if (frame_add(parcel, envelope->to ? jk_message_identity(envelope->to, i) : envelope->topic) != 0)
             return -1;
     }
-    jk_slice fixed[] = {{"<IDS|MSG>", 9}, {signature, (size_t)signed_size}, parts[0], parts[1], parts[2]};
+    jk_bytes fixed[] = {{"<IDS|MSG>", 9}, {signature, (size_t)signed_size}, parts[0], parts[1], parts[2]};
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
         if (frame_add(parcel, fixed[i]) != 0) return -1;
     }

@@ -15,27 +15,27 @@
 #define HEADER_MOST     65536
 #define DEPTH_MOST      2048
 
-enum { PART_SIGNATURE = 1, PART_HEADER, PART_PARENT, PART_METADATA, PART_CONTENT, PART_BUFFERS };
+enum { PART_SIGNATURE = 1, PART_HEADER, PART_BUFFERS = PART_HEADER + JK_SIGNED_PARTS };
 
-static jk_slice frame_slice(const jk_frames *frames, size_t index)
+static jk_bytes frame_slice(const jk_frames *frames, size_t index)
 {
     zmq_msg_t *frame = &frames->items[index];
-    return (jk_slice){zmq_msg_data(frame), zmq_msg_size(frame)};
+    return (jk_bytes){zmq_msg_data(frame), zmq_msg_size(frame)};
 }
 
-static jk_slice message_part(const jk_message *message, size_t part)
+static jk_bytes message_part(const jk_message *message, size_t part)
 {
     return frame_slice(&message->frames, message->identities + part);
 }
 
-static bool slice_is(jk_slice slice, const char *text)
+static bool slice_is(jk_bytes slice, const char *text)
 {
     return slice.size == strlen(text) && memcmp(slice.data, text, slice.size) == 0;
 }
 
 /* Whether the text can be a whole JSON object: brackets paired by kind, strings ended, nothing after it. It
  * is what keeps a truncated message from the language; the language's own parser judges the rest. */
-static bool slice_is_object(jk_slice slice)
+static bool slice_is_object(jk_bytes slice)
 {
     char open[DEPTH_MOST];
     size_t depth = 0;
@@ -64,7 +64,7 @@ static bool slice_is_object(jk_slice slice)
 
 static const char *header_parse(jk_message *message)
 {
-    jk_slice part = message_part(message, PART_HEADER);
+    jk_bytes part = message->parts[JK_HEADER];
     if (part.size > HEADER_MOST) return "its header is longer than 64 KiB";
     json_error_t error;
     json_t *header = json_loadb(part.data, part.size, 0, &error);
@@ -101,17 +101,16 @@ static const char *message_check(jk_message *message, const jk_signer *signer, j
 {
     const char *problem = delimiter_find(message);
     if (problem) return problem;
-    jk_slice parts[JK_SIGNED_PARTS];
+    jk_bytes *parts = message->parts;
     for (size_t i = 0; i < JK_SIGNED_PARTS; i++) parts[i] = message_part(message, PART_HEADER + i);
-    jk_slice signature = message_part(message, PART_SIGNATURE);
+    jk_bytes signature = message_part(message, PART_SIGNATURE);
     if (!jk_signer_verify(signer, signature, parts)) return "its signature is wrong";
 
     problem = header_parse(message);
     if (problem) return problem;
     for (size_t i = 1; i < JK_SIGNED_PARTS; i++) {
-        if (!slice_is(parts[i], "null") && !slice_is_object(parts[i])) {
-            return "its parent header, metadata or content is not a JSON object";
-        }
+        if (slice_is(parts[i], "null")) parts[i] = (jk_bytes){"{}", 2};
+        if (!slice_is_object(parts[i])) return "its parent header, metadata or content is not a JSON object";
     }
     if (replay && !jk_replay_record(replay, signature)) return "it is a replay";
     return NULL;
@@ -146,47 +145,24 @@ void jk_message_release(jk_message *message)
     free(message);
 }
 
-static jk_slice message_object(const jk_message *message, size_t part)
-{
-    jk_slice slice = message_part(message, part);
-    return slice_is(slice, "null") ? (jk_slice){"{}", 2} : slice;
-}
-
-jk_slice jk_message_header(const jk_message *message)
-{
-    return message_part(message, PART_HEADER);
-}
-jk_slice jk_message_parent_header(const jk_message *message)
-{
-    return message_object(message, PART_PARENT);
-}
-jk_slice jk_message_metadata(const jk_message *message)
-{
-    return message_object(message, PART_METADATA);
-}
-jk_slice jk_message_content(const jk_message *message)
-{
-    return message_object(message, PART_CONTENT);
-}
-
 size_t jk_message_buffer_count(const jk_message *message)
 {
     return message->frames.count - message->identities - PART_BUFFERS;
 }
 
-jk_slice jk_message_buffer(const jk_message *message, size_t index)
+jk_bytes jk_message_buffer(const jk_message *message, size_t index)
 {
     return message_part(message, PART_BUFFERS + index);
 }
 
-jk_slice jk_message_identity(const jk_message *message, size_t index)
+jk_bytes jk_message_identity(const jk_message *message, size_t index)
 {
     return frame_slice(&message->frames, index);
 }
 
 bool jk_message_flag(const jk_message *message, const char *name)
 {
-    jk_slice part = jk_message_content(message);
+    jk_bytes part = message->parts[JK_CONTENT];
     json_error_t error;
     json_t *content = json_loadb(part.data, part.size, 0, &error);
     bool flag = json_is_true(json_object_get(content, name));
@@ -194,7 +170,7 @@ bool jk_message_flag(const jk_message *message, const char *name)
     return flag;
 }
 
-static char *member_text(jk_slice part, const char *name)
+static char *member_text(jk_bytes part, const char *name)
 {
     json_error_t error;
     json_t *object = json_loadb(part.data, part.size, 0, &error);
@@ -206,12 +182,12 @@ static char *member_text(jk_slice part, const char *name)
 
 char *jk_message_text(const jk_message *message, const char *name)
 {
-    return member_text(jk_message_content(message), name);
+    return member_text(message->parts[JK_CONTENT], name);
 }
 
 char *jk_message_parent_id(const jk_message *message)
 {
-    return member_text(jk_message_parent_header(message), "msg_id");
+    return member_text(message->parts[JK_PARENT_HEADER], "msg_id");
 }
 
 /* --- Our own headers -------------------------------------------------------------------------------------

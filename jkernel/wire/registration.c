@@ -1,5 +1,6 @@
 /* The registration file and the handshake that it asks for: the kernel chooses its ports and tells them to
  * the launcher in a message that is not a Jupyter message, only a signed JSON text. */
+#include "base/file.h"
 #include "jkernel/wire/config.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define ID_MOST 200
 
@@ -52,12 +52,7 @@ static void runtime_folder(char *folder, size_t size)
     } else {
         snprintf(folder, size, "%s/.local/share/jupyter/runtime", home ? home : "");
     }
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0700); /* what fails here shows when the file is written */
-        *slash = '/';
-    }
-    mkdir(folder, 0700);
+    (void)drupe_folders_make(folder); /* what fails here shows when the file is written */
 }
 
 static char *own_path(const char *kernel_id)
@@ -99,9 +94,9 @@ int jk_registration_move(jk_config *config)
  */
 
 /* The message has one part; nothing is what the others add to the digest. */
-static int content_sign(const jk_signer *signer, jk_slice content, char *hex)
+static int content_sign(const jk_signer *signer, jk_bytes content, char *hex)
 {
-    jk_slice parts[JK_SIGNED_PARTS] = {content};
+    jk_bytes parts[JK_SIGNED_PARTS] = {content};
     return jk_signer_sign(signer, parts, hex);
 }
 
@@ -122,7 +117,7 @@ int jk_registration_send(const jk_config *config, const jk_signer *signer, void 
     char hex[JK_SIGNATURE_SIZE];
     jk_buffer content = {0};
     content_fill(config, &content);
-    int size = content.failed ? -1 : content_sign(signer, (jk_slice){content.data, content.size}, hex);
+    int size = content.failed ? -1 : content_sign(signer, (jk_bytes){content.data, content.size}, hex);
     int result = -1;
     errno = ENOMEM;
     if (size >= 0 && zmq_send(socket, "<IDS|MSG>", 9, ZMQ_SNDMORE) >= 0 &&
@@ -137,12 +132,12 @@ int jk_registration_send(const jk_config *config, const jk_signer *signer, void 
 bool jk_registration_acknowledged(const jk_frames *frames, const jk_signer *signer)
 {
     if (frames->count < 3) return false;
-    jk_slice last[3]; /* delimiter, signature, content; launchers may put identities before */
+    jk_bytes last[3]; /* delimiter, signature, content; launchers may put identities before */
     for (size_t i = 0; i < 3; i++) {
         zmq_msg_t *frame = &frames->items[frames->count - 3 + i];
-        last[i] = (jk_slice){zmq_msg_data(frame), zmq_msg_size(frame)};
+        last[i] = (jk_bytes){zmq_msg_data(frame), zmq_msg_size(frame)};
     }
-    jk_slice parts[JK_SIGNED_PARTS] = {last[2]};
+    jk_bytes parts[JK_SIGNED_PARTS] = {last[2]};
     return last[0].size == 9 && memcmp(last[0].data, "<IDS|MSG>", 9) == 0 &&
            jk_signer_verify(signer, last[1], parts);
 }

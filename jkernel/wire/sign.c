@@ -62,7 +62,7 @@ void jk_signer_release(jk_signer *signer)
     free(signer);
 }
 
-int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS], char *hex)
+int jk_signer_sign(const jk_signer *signer, const jk_bytes parts[JK_SIGNED_PARTS], char *hex)
 {
     static const char digits[] = "0123456789abcdef";
     hex[0] = '\0';
@@ -87,7 +87,7 @@ int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS
     return (int)(2 * size);
 }
 
-bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slice parts[JK_SIGNED_PARTS])
+bool jk_signer_verify(const jk_signer *signer, jk_bytes signature, const jk_bytes parts[JK_SIGNED_PARTS])
 {
     if (!signer->keyed) return true;
     if (signature.size != EVP_MAC_CTX_get_mac_size(signer->keyed) * 2) return false;
@@ -113,11 +113,7 @@ struct jk_replay {
 jk_replay *jk_replay_create(void)
 {
     jk_replay *replay = calloc(1, sizeof *replay);
-    if (!replay) return NULL;
-    if (pthread_mutex_init(&replay->lock, NULL) != 0) {
-        free(replay);
-        return NULL;
-    }
+    if (replay) replay->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     return replay;
 }
 
@@ -140,7 +136,7 @@ static int digest_compare(const void *one, const void *other)
     return memcmp(one, other, KEPT);
 }
 
-bool jk_replay_record(jk_replay *replay, jk_slice signature)
+bool jk_replay_record(jk_replay *replay, jk_bytes signature)
 {
     if (signature.size < KEPT) return true;
     pthread_mutex_lock(&replay->lock);

@@ -5,7 +5,7 @@
  * | buffers. The four JSON frames are signed byte for byte; buffers are not. An incoming message is first
  * verified, then parsed, and only then remembered against replay.
  *
- * Strings: a `jk_slice` is borrowed for the call, or as long as the object it came from.
+ * Strings: a `jk_bytes` is borrowed for the call, or as long as the object it came from.
  *
  * Source: Jupyter messaging protocol 5.6 (jupyter_client, "Messaging in Jupyter", "Making kernels"; JEP 66).
  */
@@ -13,6 +13,7 @@
 #define JK_WIRE_H
 
 #include "drupe/status.h"
+#include "jkernel/bytes.h"
 #include "jkernel/wire/wire_memory.h"
 
 #include <stdatomic.h>
@@ -23,11 +24,6 @@
 
 /* What every header, kernel_info and the kernelspec say. */
 #define JK_PROTOCOL_VERSION "5.6"
-
-typedef struct jk_slice {
-    const void *data;
-    size_t size;
-} jk_slice;
 
 /* --- The log -------------------------------------------------------------------------------------------- */
 
@@ -109,6 +105,7 @@ void jk_endpoint_format(jk_transport transport, const char *ip, int port, char e
 
 /* --- Registration with a launcher ----------------------------------------------------------------------- */
 
+/* Immutable after creation: any number of threads may use one at a time. */
 typedef struct jk_signer jk_signer;
 struct jk_frames;
 
@@ -119,11 +116,7 @@ bool jk_registration_acknowledged(const struct jk_frames *frames, const jk_signe
 
 /* --- The signature -------------------------------------------------------------------------------------- */
 
-#define JK_SIGNED_PARTS   4   /* header, parent header, metadata, content */
 #define JK_SIGNATURE_SIZE 129 /* the longest digest in hexadecimal, and NUL */
-
-/* Immutable after creation: any number of threads may use one at a time. */
-typedef struct jk_signer jk_signer;
 
 /* `scheme` is "hmac-<digest>" with any digest that OpenSSL knows; an empty key means no signatures. Returns
  * 0, or -1 when the scheme is unknown or memory is short. */
@@ -131,11 +124,11 @@ int jk_signer_create(const char *scheme, const void *key, size_t key_size, jk_si
 void jk_signer_release(jk_signer *signer); /* NULL-safe */
 
 /* Write the signature in lower-case hexadecimal; empty without a key. Returns its length, or -1. */
-int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS], char *hex);
+int jk_signer_sign(const jk_signer *signer, const jk_bytes parts[JK_SIGNED_PARTS], char *hex);
 
 /* Whether `signature` belongs to the parts. Its length is checked first, then it is compared in constant
  * time. Without a key everything is accepted. */
-bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slice parts[JK_SIGNED_PARTS]);
+bool jk_signer_verify(const jk_signer *signer, jk_bytes signature, const jk_bytes parts[JK_SIGNED_PARTS]);
 
 /* The last 65,536 signatures that were accepted. Any thread. */
 typedef struct jk_replay jk_replay;
@@ -144,7 +137,7 @@ jk_replay *jk_replay_create(void);         /* NULL: no memory */
 void jk_replay_release(jk_replay *replay); /* NULL-safe */
 /* Remember a verified signature. Returns false when it was there already: the message is a replay. An empty
  * signature (no key) is never remembered. */
-bool jk_replay_record(jk_replay *replay, jk_slice signature);
+bool jk_replay_record(jk_replay *replay, jk_bytes signature);
 
 /* --- Frames --------------------------------------------------------------------------------------------- */
 
@@ -165,9 +158,10 @@ void jk_frames_clear(jk_frames *frames); /* close and zero */
 
 typedef struct jk_message {
     jk_frames frames;
-    size_t identities; /* frames before the delimiter */
-    char *id, *type;   /* from the header */
-    char *subshell;    /* header.subshell_id, or NULL */
+    size_t identities;               /* frames before the delimiter */
+    char *id, *type;                 /* from the header */
+    char *subshell;                  /* header.subshell_id, or NULL */
+    jk_bytes parts[JK_SIGNED_PARTS]; /* as received; `{}` where the sender wrote null */
 } jk_message;
 
 /* Verify, parse, record. `frames` are taken in every case and left empty. On failure returns NULL and a
@@ -176,14 +170,9 @@ jk_message *jk_message_parse(jk_frames *frames, const jk_signer *signer, jk_repl
                              const char **problem);
 void jk_message_release(jk_message *message); /* NULL-safe */
 
-/* The parts, as received; `{}` where the sender wrote null. */
-jk_slice jk_message_header(const jk_message *message);
-jk_slice jk_message_parent_header(const jk_message *message);
-jk_slice jk_message_metadata(const jk_message *message);
-jk_slice jk_message_content(const jk_message *message);
 size_t jk_message_buffer_count(const jk_message *message);
-jk_slice jk_message_buffer(const jk_message *message, size_t index);
-jk_slice jk_message_identity(const jk_message *message, size_t index);
+jk_bytes jk_message_buffer(const jk_message *message, size_t index);
+jk_bytes jk_message_identity(const jk_message *message, size_t index);
 
 /* Whether the content has the member `name` with the value true. */
 bool jk_message_flag(const jk_message *message, const char *name);
@@ -217,9 +206,9 @@ unsigned long jk_session_number(const jk_session *session, const char *id);
 /* One outgoing message. Empty JSON parts are sent as `{}`. */
 typedef struct jk_envelope {
     const jk_message *to; /* its identities go first; or NULL */
-    jk_slice topic;       /* sent first when `to` is NULL */
-    jk_slice header, parent, metadata, content;
-    const jk_slice *buffers;
+    jk_bytes topic;       /* sent first when `to` is NULL */
+    jk_bytes header, parent, metadata, content;
+    const jk_bytes *buffers;
     size_t nbuffers;
     /* When set, the content is *taken*: handed to the transport without a copy and released through this, on
      * any thread, with `hint`; on failure too. */
@@ -228,7 +217,7 @@ typedef struct jk_envelope {
 } jk_envelope;
 
 /* The four parts that are signed, and their signature: as jk_signer_sign(). */
-int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_slice parts[JK_SIGNED_PARTS],
+int jk_envelope_sign(const jk_envelope *envelope, const jk_signer *signer, jk_bytes parts[JK_SIGNED_PARTS],
                      char *signature);
 
 /* A message that is signed and ready to go. */

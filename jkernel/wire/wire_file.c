@@ -67,10 +67,8 @@ void jk_file_forget(char *text, size_t size)
 
 int jk_file_store(const char *path, const char *text, size_t size)
 {
-    size_t length = strlen(path) + 8;
-    char *beside = malloc(length);
-    if (!beside) return -1;
-    snprintf(beside, length, "%s.XXXXXX", path);
+    char *beside;
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0) return -1;
     int fd = mkostemp(beside, O_CLOEXEC); /* creates with mode 0600 */
     int result = fd >= 0 && drupe_write_all(fd, text, size) ? fsync(fd) : -1;
     if (fd >= 0 && close(fd) != 0) result = -1;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void frame_append(jk_buffer *out, jk_slice slice, bool more)
+static void frame_append(jk_buffer *out, jk_bytes slice, bool more)
 {
     char head[JK_FRAME_HEAD];
     jk_buffer_append(out, head, jk_zmtp_head(head, slice.size, more));
@@ -17,7 +17,7 @@ static void frame_append(jk_buffer *out, jk_slice slice, bool more)
 /* Everything up to the content, and that too unless it was taken. Returns 0, or -1: no memory. */
 static int head_fill(jk_wire_message *wire, const jk_envelope *envelope, const jk_signer *signer)
 {
-    jk_slice parts[JK_SIGNED_PARTS];
+    jk_bytes parts[JK_SIGNED_PARTS];
     char signature[JK_SIGNATURE_SIZE], head[JK_FRAME_HEAD];
     int signed_size = jk_envelope_sign(envelope, signer, parts, signature);
     if (signed_size < 0) return -1;
@@ -25,10 +25,10 @@ static int head_fill(jk_wire_message *wire, const jk_envelope *envelope, const j
     const jk_message *to = envelope->to;
     if (!to) frame_append(out, envelope->topic, true);
     for (size_t i = 1; to && i < to->identities; i++) frame_append(out, jk_message_identity(to, i), true);
-    frame_append(out, (jk_slice){"<IDS|MSG>", 9}, true);
-    frame_append(out, (jk_slice){signature, (size_t)signed_size}, true);
+    frame_append(out, (jk_bytes){"<IDS|MSG>", 9}, true);
+    frame_append(out, (jk_bytes){signature, (size_t)signed_size}, true);
     for (int i = 0; i + 1 < JK_SIGNED_PARTS; i++) frame_append(out, parts[i], true);
-    jk_slice content = parts[JK_SIGNED_PARTS - 1];
+    jk_bytes content = parts[JK_SIGNED_PARTS - 1];
     jk_buffer_append(out, head, jk_zmtp_head(head, content.size, envelope->nbuffers > 0));
     if (wire->content.size == 0) jk_buffer_append(out, content.data, content.size);
     for (size_t i = 0; i < envelope->nbuffers; i++)
@@ -38,7 +38,7 @@ static int head_fill(jk_wire_message *wire, const jk_envelope *envelope, const j
 
 static void parts_fill(jk_wire_message *wire)
 {
-    jk_slice all[] = {{wire->head.data, wire->head.size}, wire->content, {wire->tail.data, wire->tail.size}};
+    jk_bytes all[] = {{wire->head.data, wire->head.size}, wire->content, {wire->tail.data, wire->tail.size}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (all[i].size == 0) continue;

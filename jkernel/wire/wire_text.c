@@ -12,19 +12,14 @@
 static bool buffer_reserve(jk_buffer *buffer, size_t more)
 {
     if (buffer->failed) return false;
-    if (more > SIZE_MAX / 2 - buffer->size) {
-        buffer->failed = true;
-        return false;
-    }
+    bool fits = more <= SIZE_MAX / 2 - buffer->size;
     size_t wanted = buffer->size + more;
-    if (wanted <= buffer->capacity) return true;
+    if (fits && wanted <= buffer->capacity) return true;
     size_t capacity = buffer->capacity ? buffer->capacity : 128;
-    while (capacity < wanted) capacity *= 2;
-    char *data = jk_memory_take(capacity);
-    if (!data) {
-        buffer->failed = true;
-        return false;
-    }
+    while (fits && capacity < wanted) capacity *= 2;
+    char *data = fits ? jk_memory_take(capacity) : NULL;
+    buffer->failed = !data;
+    if (!data) return false;
     if (buffer->size) memcpy(data, buffer->data, buffer->size);
     jk_memory_release(buffer->data);
     buffer->data = data;

@@ -15,7 +15,7 @@ enum { FLAG_MORE = 1, FLAG_LONG = 2, FLAG_COMMAND = 4 };
  */
 
 /* Gather `size` bytes of head; false while some are missing. */
-static bool head_gather(jk_zmtp *reader, jk_slice *rest, size_t size)
+static bool head_gather(jk_zmtp *reader, jk_bytes *rest, size_t size)
 {
     size_t part = size - reader->have;
     if (part > rest->size) part = rest->size;
@@ -34,7 +34,7 @@ static bool greeting_good(const unsigned char head[JK_GREETING_SIZE])
 }
 
 /* JK_ZMTP_FRAME when the head of a frame is whole. */
-static jk_zmtp_event head_read(jk_zmtp *reader, jk_slice *rest)
+static jk_zmtp_event head_read(jk_zmtp *reader, jk_bytes *rest)
 {
     if (reader->have == 0 && !head_gather(reader, rest, 1)) return JK_ZMTP_WANTS;
     unsigned flags = reader->head[0];
@@ -52,17 +52,17 @@ static jk_zmtp_event head_read(jk_zmtp *reader, jk_slice *rest)
     return JK_ZMTP_FRAME;
 }
 
-static jk_zmtp_event body_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body)
+static jk_zmtp_event body_read(jk_zmtp *reader, jk_bytes *rest, jk_bytes *body)
 {
     size_t part = reader->size - reader->frame.size;
     bool whole = part <= rest->size;
     if (!whole) part = rest->size;
     if (whole && reader->frame.size == 0) {
-        *body = (jk_slice){rest->data, part};
+        *body = (jk_bytes){rest->data, part};
     } else {
         jk_buffer_append(&reader->frame, rest->data, part);
         if (reader->frame.failed) return JK_ZMTP_BROKEN;
-        *body = (jk_slice){reader->frame.data, reader->frame.size};
+        *body = (jk_bytes){reader->frame.data, reader->frame.size};
     }
     rest->data = (const char *)rest->data + part;
     rest->size -= part;
@@ -72,7 +72,7 @@ static jk_zmtp_event body_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body)
 }
 
 /* Whether the command in `body` has this name; cuts the name off. */
-static bool command_is(jk_slice *body, const char *name)
+static bool command_is(jk_bytes *body, const char *name)
 {
     const unsigned char *data = body->data;
     size_t length = strlen(name);
@@ -91,7 +91,7 @@ static bool name_is(const unsigned char *name, size_t size, const char *wanted)
     return true;
 }
 
-static void property_keep(jk_zmtp *reader, const unsigned char *name, size_t name_size, jk_slice value)
+static void property_keep(jk_zmtp *reader, const unsigned char *name, size_t name_size, jk_bytes value)
 {
     if (name_is(name, name_size, "socket-type") && value.size < sizeof reader->kind) {
         memcpy(reader->kind, value.data, value.size);
@@ -104,7 +104,7 @@ static void property_keep(jk_zmtp *reader, const unsigned char *name, size_t nam
 }
 
 /* The properties of READY: a name with its length in a byte, a value with its length in four. */
-static bool ready_read(jk_zmtp *reader, jk_slice rest)
+static bool ready_read(jk_zmtp *reader, jk_bytes rest)
 {
     while (rest.size > 0) {
         const unsigned char *data = rest.data;
@@ -113,7 +113,7 @@ static bool ready_read(jk_zmtp *reader, jk_slice rest)
         const unsigned char *at = data + 1 + name;
         uint64_t value = (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 8 | at[3];
         if (rest.size - (1 + name + 4) < value) return false;
-        property_keep(reader, data + 1, name, (jk_slice){at + 4, (size_t)value});
+        property_keep(reader, data + 1, name, (jk_bytes){at + 4, (size_t)value});
         rest.data = at + 4 + value;
         rest.size -= 1 + name + 4 + value;
     }
@@ -121,7 +121,7 @@ static bool ready_read(jk_zmtp *reader, jk_slice rest)
 }
 
 /* WANTS: a command that needs no answer. */
-static jk_zmtp_event command_read(jk_zmtp *reader, jk_slice *body)
+static jk_zmtp_event command_read(jk_zmtp *reader, jk_bytes *body)
 {
     if (!reader->ready) {
         if (!command_is(body, "READY") || !ready_read(reader, *body)) return JK_ZMTP_BROKEN;
@@ -137,7 +137,7 @@ static jk_zmtp_event command_read(jk_zmtp *reader, jk_slice *body)
     return JK_ZMTP_PING;
 }
 
-jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body)
+jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_bytes *rest, jk_bytes *body)
 {
     if (!reader->greeted) {
         if (!head_gather(reader, rest, JK_GREETING_SIZE)) {
@@ -161,7 +161,7 @@ jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body)
     }
 }
 
-bool jk_zmtp_keep(jk_zmtp *reader, jk_slice body, jk_buffer *kept)
+bool jk_zmtp_keep(jk_zmtp *reader, jk_bytes body, jk_buffer *kept)
 {
     if (body.size == 0 || body.data != reader->frame.data) return false;
     *kept = reader->frame;
@@ -212,7 +212,7 @@ void jk_zmtp_greet(jk_buffer *out, const char *kind)
     command_write(out, "READY", property, 16 + length);
 }
 
-void jk_zmtp_pong(jk_buffer *out, jk_slice context)
+void jk_zmtp_pong(jk_buffer *out, jk_bytes context)
 {
     /* The protocol gives a context 16 bytes at most. */
     command_write(out, "PONG", context.data, context.size < 16 ? context.size : 16);

@@ -38,14 +38,14 @@ typedef struct jk_zmtp {
 } jk_zmtp;
 
 /* Read on: what is used up is cut off `rest`. `body` is borrowed until the next call. */
-jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body);
+jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_bytes *rest, jk_bytes *body);
 /* Take over the memory of the latest body if it was gathered; returns false when it was not. */
-bool jk_zmtp_keep(jk_zmtp *reader, jk_slice body, jk_buffer *kept);
+bool jk_zmtp_keep(jk_zmtp *reader, jk_bytes body, jk_buffer *kept);
 void jk_zmtp_clear(jk_zmtp *reader);
 
 /* Append our greeting and READY for a socket of this type. */
 void jk_zmtp_greet(jk_buffer *out, const char *kind);
-void jk_zmtp_pong(jk_buffer *out, jk_slice context);
+void jk_zmtp_pong(jk_buffer *out, jk_bytes context);
 /* Write what stands before a frame of `size` bytes; returns how many bytes that are. */
 size_t jk_zmtp_head(char head[JK_FRAME_HEAD], size_t size, bool more);
 
@@ -59,9 +59,9 @@ typedef struct jk_wire_message {
     size_t references;
     size_t size;
     atomic_size_t *total; /* counts the bytes of all wire messages that are kept; NULL: nobody counts */
-    jk_slice parts[JK_WIRE_MESSAGE_PARTS]; /* empty ones last */
+    jk_bytes parts[JK_WIRE_MESSAGE_PARTS]; /* empty ones last */
     jk_buffer head, tail;
-    jk_slice content; /* *taken*: released through this */
+    jk_bytes content; /* *taken*: released through this */
     void (*content_free)(void *data, void *hint);
     void *hint;
 } jk_wire_message;

@@ -5,20 +5,20 @@
 #include <jansson.h>
 #include <string.h>
 
-jk_slice fuzz_piece(jk_slice *rest)
+jk_bytes fuzz_piece(jk_bytes *rest)
 {
-    jk_slice piece = *rest;
+    jk_bytes piece = *rest;
     const char *cut = rest->size ? memchr(rest->data, FUZZ_CUT, rest->size) : NULL;
     if (!cut) {
         rest->size = 0;
         return piece;
     }
     piece.size = (size_t)(cut - (const char *)piece.data);
-    *rest = (jk_slice){cut + 1, rest->size - piece.size - 1};
+    *rest = (jk_bytes){cut + 1, rest->size - piece.size - 1};
     return piece;
 }
 
-void fuzz_frame_add(jk_frames *frames, jk_slice bytes)
+void fuzz_frame_add(jk_frames *frames, jk_bytes bytes)
 {
     if (frames->count == frames->capacity) {
         size_t capacity = frames->capacity ? 2 * frames->capacity : 8;
@@ -54,7 +54,7 @@ void fuzz_pair(void **in, void **out)
     *out = second;
 }
 
-void fuzz_check_object(jk_slice text)
+void fuzz_check_object(jk_bytes text)
 {
     json_error_t error;
     json_t *object = json_loadb(text.data, text.size, 0, &error);

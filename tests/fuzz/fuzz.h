@@ -23,15 +23,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_CUT 0xff /* separates the pieces of an input; no byte of UTF-8 */
 
 /* Cut `rest` at the first FUZZ_CUT: returns what is before it and leaves what is behind it. Both borrowed. */
-jk_slice fuzz_piece(jk_slice *rest);
+jk_bytes fuzz_piece(jk_bytes *rest);
 
 /* Append a frame with a copy of these bytes. */
-void fuzz_frame_add(jk_frames *frames, jk_slice bytes);
+void fuzz_frame_add(jk_frames *frames, jk_bytes bytes);
 
 /* Two sockets, connected to each other within the process; always the same two. */
 void fuzz_pair(void **in, void **out);
 
 /* Check that `text` is what every message must be: one JSON object in valid UTF-8. */
-void fuzz_check_object(jk_slice text);
+void fuzz_check_object(jk_bytes text);
 
 #endif

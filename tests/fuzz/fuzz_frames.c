@@ -20,24 +20,24 @@ static void the_open(void)
 }
 
 /* Put the right signature into the frame behind the delimiter, so that the fuzzer gets beyond it. */
-static jk_slice frame_resign(const jk_slice *frames, size_t count, size_t at, char *hex)
+static jk_bytes frame_resign(const jk_bytes *frames, size_t count, size_t at, char *hex)
 {
     bool behind = at > 0 && frames[at - 1].size == 9 && memcmp(frames[at - 1].data, "<IDS|MSG>", 9) == 0;
     if (!behind || count - at <= JK_SIGNED_PARTS) return frames[at];
     int size = jk_signer_sign(the.keyed, &frames[at + 1], hex);
     FUZZ_CHECK(size == 64);
-    return (jk_slice){hex, 64};
+    return (jk_bytes){hex, 64};
 }
 
-static void frames_send(jk_slice rest, unsigned flags)
+static void frames_send(jk_bytes rest, unsigned flags)
 {
-    static jk_slice frames[JK_FRAMES_MOST + 2];
+    static jk_bytes frames[JK_FRAMES_MOST + 2];
     size_t count = 0;
     do frames[count++] = fuzz_piece(&rest);
     while (rest.size && count < sizeof frames / sizeof frames[0]);
     for (size_t i = 0; i < count; i++) {
         char hex[JK_SIGNATURE_SIZE];
-        jk_slice frame = flags & RESIGN ? frame_resign(frames, count, i, hex) : frames[i];
+        jk_bytes frame = flags & RESIGN ? frame_resign(frames, count, i, hex) : frames[i];
         int more = i + 1 < count ? ZMQ_SNDMORE : 0;
         FUZZ_CHECK(zmq_send(the.out, frame.data, frame.size, more | ZMQ_DONTWAIT) >= 0);
     }
@@ -46,8 +46,8 @@ static void frames_send(jk_slice rest, unsigned flags)
 static void message_use(const jk_message *message, const jk_signer *signer)
 {
     FUZZ_CHECK(message->id && message->type);
-    jk_slice parts[] = {jk_message_header(message), jk_message_parent_header(message),
-                        jk_message_metadata(message), jk_message_content(message)};
+    jk_bytes parts[] = {message->parts[JK_HEADER], message->parts[JK_PARENT_HEADER],
+                        message->parts[JK_METADATA], message->parts[JK_CONTENT]};
     size_t total = 0;
     for (size_t i = 0; i < jk_message_buffer_count(message); i++) total += jk_message_buffer(message, i).size;
     for (int i = 0; i < 4; i++) FUZZ_CHECK(parts[i].size >= 2 && total + parts[i].size >= total);
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const jk_signer *signer = flags & SIGNED ? the.keyed : the.open;
     for (int turn = 0; turn < (flags & TWICE ? 2 : 1); turn++) {
         jk_frames frames;
-        frames_send((jk_slice){data + 1, size - 1}, flags);
+        frames_send((jk_bytes){data + 1, size - 1}, flags);
         int received = jk_frames_receive(the.in, &frames);
         FUZZ_CHECK(received == 1 || (received == -1 && zmq_errno() == EPROTO));
         if (received != 1) continue;

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static jk_message *message_make(const jk_slice parts[JK_SIGNED_PARTS])
+static jk_message *message_make(const jk_bytes parts[JK_SIGNED_PARTS])
 {
     static jk_signer *signer;
     if (!signer) FUZZ_CHECK(jk_signer_create("hmac-sha256", "key", 3, &signer) == 0);
     char hex[JK_SIGNATURE_SIZE];
     jk_frames frames = {0};
     FUZZ_CHECK(jk_signer_sign(signer, parts, hex) == 64);
-    fuzz_frame_add(&frames, (jk_slice){"client", 6});
-    fuzz_frame_add(&frames, (jk_slice){"<IDS|MSG>", 9});
-    fuzz_frame_add(&frames, (jk_slice){hex, 64});
+    fuzz_frame_add(&frames, (jk_bytes){"client", 6});
+    fuzz_frame_add(&frames, (jk_bytes){"<IDS|MSG>", 9});
+    fuzz_frame_add(&frames, (jk_bytes){hex, 64});
     for (int i = 0; i < JK_SIGNED_PARTS; i++) fuzz_frame_add(&frames, parts[i]);
     const char *problem = NULL;
     return jk_message_parse(&frames, signer, NULL, &problem);
@@ -32,12 +32,12 @@ static void header_check(const char *type)
     jk_buffer header = {0};
     jk_session_header(&session, type, (struct timespec){.tv_sec = 1}, &header);
     FUZZ_CHECK(!header.failed);
-    fuzz_check_object((jk_slice){header.data, header.size});
+    fuzz_check_object((jk_bytes){header.data, header.size});
     jk_buffer_clear(&header);
 }
 
 /* Any bytes as a JSON text: valid, and unchanged when they are UTF-8. */
-static void text_check(jk_slice text)
+static void text_check(jk_bytes text)
 {
     jk_buffer quoted = {0};
     jk_buffer_append_json(&quoted, text.data, text.size);
@@ -55,7 +55,7 @@ static void text_check(jk_slice text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    jk_slice rest = {data, size}, parts[JK_SIGNED_PARTS];
+    jk_bytes rest = {data, size}, parts[JK_SIGNED_PARTS];
     for (int i = 0; i < JK_SIGNED_PARTS; i++) {
         parts[i] = fuzz_piece(&rest);
         text_check(parts[i]);
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static jk_requests requests; /* only counts what its requests hold */
     static jk_server server = {.requests = &requests};
     jk_request *request = jk_request_create(&server, message, JK_SHELL, NULL);
-    FUZZ_CHECK(request && jk_request_content(request).size >= 2);
+    FUZZ_CHECK(request && jk_request_part(request, JK_CONTENT).size >= 2);
     FUZZ_CHECK(jk_parent_header(jk_request_parent(request)).size == parts[0].size);
     FUZZ_CHECK(atomic_load(&requests.held.bytes) > parts[0].size);
     jk_request_release(request);

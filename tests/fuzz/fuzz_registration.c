@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-static jk_slice frame(const jk_frames *frames, size_t index)
+static jk_bytes frame(const jk_frames *frames, size_t index)
 {
-    return (jk_slice){zmq_msg_data(&frames->items[index]), zmq_msg_size(&frames->items[index])};
+    return (jk_bytes){zmq_msg_data(&frames->items[index]), zmq_msg_size(&frames->items[index])};
 }
 
 /* Send, and look at it with the launcher's eyes. */
@@ -18,24 +18,24 @@ static void request_check(const jk_config *config, const jk_signer *signer)
     FUZZ_CHECK(jk_registration_send(config, signer, out) == 0);
     FUZZ_CHECK(jk_frames_receive(in, &frames) == 1 && frames.count == 3);
     fuzz_check_object(frame(&frames, 2));
-    jk_slice parts[JK_SIGNED_PARTS] = {frame(&frames, 2)};
+    jk_bytes parts[JK_SIGNED_PARTS] = {frame(&frames, 2)};
     FUZZ_CHECK(jk_signer_verify(signer, frame(&frames, 1), parts));
     /* An echo is signed, too. */
     FUZZ_CHECK(jk_registration_acknowledged(&frames, signer));
     jk_frames_clear(&frames);
 }
 
-static void answer_check(jk_slice rest, bool keyed, const jk_signer *signer)
+static void answer_check(jk_bytes rest, bool keyed, const jk_signer *signer)
 {
     jk_frames frames = {0};
-    jk_slice last[3] = {{0}};
+    jk_bytes last[3] = {{0}};
     do {
         memmove(last, last + 1, 2 * sizeof *last);
         last[2] = fuzz_piece(&rest);
         fuzz_frame_add(&frames, last[2]);
     } while (rest.size && frames.count < 2 * JK_FRAMES_MOST);
     char hex[JK_SIGNATURE_SIZE];
-    jk_slice parts[JK_SIGNED_PARTS] = {last[2]};
+    jk_bytes parts[JK_SIGNED_PARTS] = {last[2]};
     int size = jk_signer_sign(signer, parts, hex);
     bool expected =
         frames.count >= 3 && last[0].size == 9 && memcmp(last[0].data, "<IDS|MSG>", 9) == 0 &&
@@ -46,7 +46,7 @@ static void answer_check(jk_slice rest, bool keyed, const jk_signer *signer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    jk_slice rest = {data, size}, id = fuzz_piece(&rest), key = fuzz_piece(&rest);
+    jk_bytes rest = {data, size}, id = fuzz_piece(&rest), key = fuzz_piece(&rest);
     char text[201];
     snprintf(text, sizeof text, "%.*s", (int)(id.size < 200 ? id.size : 200),
              id.size ? (const char *)id.data : "");

@@ -23,8 +23,8 @@ static struct {
 /* Looks at all that a request has, as a language does. */
 static void own_handle(jk_request *request)
 {
-    jk_bytes parts[] = {jk_request_header(request), jk_request_parent_header(request),
-                        jk_request_metadata(request), jk_request_content(request)};
+    jk_bytes parts[] = {jk_request_part(request, JK_HEADER), jk_request_part(request, JK_PARENT_HEADER),
+                        jk_request_part(request, JK_METADATA), jk_request_part(request, JK_CONTENT)};
     for (int i = 0; i < 4; i++) FUZZ_CHECK(parts[i].size >= 2);
     size_t total = 0;
     for (size_t i = 0; i < jk_request_buffer_count(request); i++) total += jk_request_buffer(request, i).size;
@@ -103,7 +103,7 @@ static void the_open(void)
     FUZZ_CHECK(zmq_setsockopt(the.sockets[JK_IOPUB], ZMQ_SUBSCRIBE, "", 0) == 0);
 }
 
-static void message_send(jk_channel channel, jk_slice type, jk_slice subshell, jk_slice rest)
+static void message_send(jk_channel channel, jk_bytes type, jk_bytes subshell, jk_bytes rest)
 {
     char id[64], hex[JK_SIGNATURE_SIZE];
     jk_buffer header = {0};
@@ -115,7 +115,7 @@ static void message_send(jk_channel channel, jk_slice type, jk_slice subshell, j
         jk_buffer_append_json(&header, subshell.data, subshell.size);
     }
     jk_buffer_append(&header, "}", 1);
-    jk_slice parts[JK_SIGNED_PARTS] = {
+    jk_bytes parts[JK_SIGNED_PARTS] = {
         {header.data, header.size}, fuzz_piece(&rest), fuzz_piece(&rest), fuzz_piece(&rest)};
     int size = jk_signer_sign(the.signer, parts, hex);
     FUZZ_CHECK(!header.failed && size == 64);
@@ -126,7 +126,7 @@ static void message_send(jk_channel channel, jk_slice type, jk_slice subshell, j
         zmq_send(socket, parts[i].data, parts[i].size, i < 3 || rest.size ? ZMQ_SNDMORE : 0);
     }
     while (rest.size) {
-        jk_slice buffer = fuzz_piece(&rest);
+        jk_bytes buffer = fuzz_piece(&rest);
         zmq_send(socket, buffer.data, buffer.size, rest.size ? ZMQ_SNDMORE : 0);
     }
     jk_buffer_clear(&header);
@@ -142,9 +142,9 @@ static bool message_read(jk_channel channel, int timeout_ms)
     FUZZ_CHECK(jk_frames_receive(the.sockets[channel], &frames) == 1);
     jk_message *message = jk_message_parse(&frames, the.signer, NULL, &problem);
     FUZZ_CHECK(message);
-    fuzz_check_object(jk_message_header(message));
-    fuzz_check_object(jk_message_parent_header(message));
-    fuzz_check_object(jk_message_content(message));
+    fuzz_check_object(message->parts[JK_HEADER]);
+    fuzz_check_object(message->parts[JK_PARENT_HEADER]);
+    fuzz_check_object(message->parts[JK_CONTENT]);
     bool info = strcmp(message->type, "kernel_info_reply") == 0;
     jk_message_release(message);
     return info;
@@ -156,14 +156,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1) return 0;
     if (!the.server) the_open();
     jk_channel channel = channels[data[0] % 3];
-    jk_slice rest = {data + 1, size - 1}, type = fuzz_piece(&rest), subshell = fuzz_piece(&rest);
+    jk_bytes rest = {data + 1, size - 1}, type = fuzz_piece(&rest), subshell = fuzz_piece(&rest);
     /* What ends the server is not sent. */
     if (type.size == 16 && memcmp(type.data, "shutdown_request", 16) == 0) return 0;
     message_send(channel, type, subshell, rest);
     /* It has been served when what was sent after it is. */
     jk_channel asked = channel == JK_STDIN ? JK_SHELL : channel;
     static const char objects[] = "{}\xff{}\xff{}";
-    message_send(asked, (jk_slice){"kernel_info_request", 19}, (jk_slice){0}, (jk_slice){objects, 8});
+    message_send(asked, (jk_bytes){"kernel_info_request", 19}, (jk_bytes){0}, (jk_bytes){objects, 8});
     int64_t turns = 0;
     while (!message_read(asked, 1)) {
         requests_serve();

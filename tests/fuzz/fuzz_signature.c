@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void replay_check(jk_slice signature)
+static void replay_check(jk_bytes signature)
 {
     static jk_replay *replay; /* kept: a new one clears megabytes */
     static unsigned uses;
@@ -17,30 +17,30 @@ static void replay_check(jk_slice signature)
     if (signature.size >= 32) FUZZ_CHECK(!jk_replay_record(replay, signature));
 }
 
-static void signer_check(const jk_signer *signer, jk_slice given, const jk_slice parts[JK_SIGNED_PARTS])
+static void signer_check(const jk_signer *signer, jk_bytes given, const jk_bytes parts[JK_SIGNED_PARTS])
 {
     char hex[JK_SIGNATURE_SIZE];
     int size = jk_signer_sign(signer, parts, hex);
     FUZZ_CHECK(size >= 0 && size < JK_SIGNATURE_SIZE && hex[size] == '\0');
     FUZZ_CHECK(strspn(hex, "0123456789abcdef") == (size_t)size);
-    FUZZ_CHECK(jk_signer_verify(signer, (jk_slice){hex, (size_t)size}, parts));
+    FUZZ_CHECK(jk_signer_verify(signer, (jk_bytes){hex, (size_t)size}, parts));
     bool same = size == 0 || (given.size == (size_t)size && memcmp(given.data, hex, given.size) == 0);
     FUZZ_CHECK(jk_signer_verify(signer, given, parts) == same);
     for (int i = 0; i < size; i += 7) {
         char wrong[JK_SIGNATURE_SIZE];
         memcpy(wrong, hex, sizeof wrong);
         wrong[i] ^= 1;
-        FUZZ_CHECK(!jk_signer_verify(signer, (jk_slice){wrong, (size_t)size}, parts));
+        FUZZ_CHECK(!jk_signer_verify(signer, (jk_bytes){wrong, (size_t)size}, parts));
     }
-    if (size) FUZZ_CHECK(!jk_signer_verify(signer, (jk_slice){hex, (size_t)size - 1}, parts));
+    if (size) FUZZ_CHECK(!jk_signer_verify(signer, (jk_bytes){hex, (size_t)size - 1}, parts));
     /* Only what was verified is ever remembered. */
-    replay_check((jk_slice){hex, (size_t)size});
+    replay_check((jk_bytes){hex, (size_t)size});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    jk_slice rest = {data, size}, scheme = fuzz_piece(&rest), key = fuzz_piece(&rest);
-    jk_slice given = fuzz_piece(&rest), parts[JK_SIGNED_PARTS];
+    jk_bytes rest = {data, size}, scheme = fuzz_piece(&rest), key = fuzz_piece(&rest);
+    jk_bytes given = fuzz_piece(&rest), parts[JK_SIGNED_PARTS];
     for (int i = 0; i < JK_SIGNED_PARTS; i++) parts[i] = fuzz_piece(&rest);
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(scheme.size < 63 ? scheme.size : 63),

@@ -15,7 +15,7 @@ static uint64_t read_all(const jk_buffer *bytes, size_t step)
     uint64_t sum = 0;
     bool broken = false;
     for (size_t at = 0; at < bytes->size && !broken; at += step) {
-        jk_slice rest = {bytes->data + at, bytes->size - at < step ? bytes->size - at : step}, body = {0};
+        jk_bytes rest = {bytes->data + at, bytes->size - at < step ? bytes->size - at : step}, body = {0};
         for (;;) {
             jk_zmtp_event event = jk_zmtp_read(&reader, &rest, &body);
             if (event == JK_ZMTP_WANTS) break;

@@ -245,7 +245,7 @@ static void fake_handle(void *self, jk_request *request)
         jk_request_reply(request, text_bytes(content), text_bytes(""), 0);
         return;
     }
-    jk_bytes bytes = jk_request_content(request);
+    jk_bytes bytes = jk_request_part(request, JK_CONTENT);
     json_error_t error;
     json_t *content = json_loadb(bytes.data, bytes.size, 0, &error);
     execute(self, request, content);

@@ -97,8 +97,7 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
 /* The worker is done with its part of the task. True for its last worker, which has to finish it. */
 bool drupe_host_worker_leave(drupe_host_task *task) DRUPE_MUST_CHECK;
 
-/* --- host_worker.c, host_fault.c: what a worker does
- * --------------------------------------------------------- */
+/* --- host_worker.c, host_fault.c: what a worker does ---------------------------------------------------- */
 
 /* Do tasks until the thread pool closes. */
 void drupe_host_worker_run(drupe_host_worker *worker);

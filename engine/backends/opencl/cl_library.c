@@ -38,6 +38,7 @@ static bool any_driver(void)
     if (getenv("OCL_ICD_FILENAMES")) return true;
     if (!vendors) vendors = getenv("OPENCL_VENDOR_PATH");
     if (!vendors) vendors = "/etc/OpenCL/vendors";
+    if (strpbrk(vendors, "*?[\\")) return true; /* no pattern of ours: the loader looks */
     if (stat(vendors, &about) == 0 && S_ISDIR(about.st_mode)) {
         char pattern[PATH_MAX];
         snprintf(pattern, sizeof pattern, "%s/*.icd", vendors);
@@ -63,9 +64,9 @@ unsigned drupe_cl_version_of(const drupe_cl_api *api, cl_device_id id)
     char text[256] = "";
     if (api->GetDeviceInfo(id, CL_DEVICE_VERSION, sizeof text, text, NULL) != CL_SUCCESS) return 0;
     text[sizeof text - 1] = '\0';
-    unsigned major, minor;
-    bool read = sscanf(text, "OpenCL %2u.%1u", &major, &minor) == 2;
-    return read ? 10 * major + minor : 0;
+    unsigned major = 0, minor = 0;
+    (void)sscanf(text, "OpenCL %2u.%1u", &major, &minor);
+    return 10 * major + minor;
 }
 
 static bool usable(const drupe_cl_api *api, cl_device_id id)

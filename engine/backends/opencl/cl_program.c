@@ -94,7 +94,11 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
     const char *given = source->options ? source->options : "";
     drupe_text options = {0};
     drupe_text_printf(&options, "%s %s", given, strstr(given, arg_info_option) ? "" : arg_info_option);
-    DRUPE_TRY(drupe_text_check(&options));
+    drupe_status status = drupe_text_check(&options);
+    if (status != DRUPE_OK) {
+        drupe_text_clear(&options);
+        return status;
+    }
     drupe_signals_save();
     drupe_quiet_begin();
     cl_int code =
@@ -102,7 +106,7 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
     drupe_quiet_end();
     drupe_signals_restore();
     char *messages = build_log(native);
-    drupe_status status = code == CL_SUCCESS ? DRUPE_OK : build_failed(code, given, messages);
+    status = code == CL_SUCCESS ? DRUPE_OK : build_failed(code, given, messages);
     drupe_text_clear(&options);
     if (log) {
         *log = messages;

@@ -216,7 +216,10 @@ static drupe_status write_record(int fd, const char *name, const drupe_record *r
             ? drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size)
             : drupe_file_replace(fd, name, &part, 1);
     free(bytes);
-    return status == DRUPE_OK ? drupe_cache_make_room(fd, limit, NULL) : status;
+    if (status != DRUPE_OK) return status;
+    status = drupe_cache_make_room(fd, limit, NULL);
+    (void)status; /* there is room with the next entry */
+    return DRUPE_OK;
 }
 
 static drupe_status store(const job *one, int fd)

@@ -60,16 +60,19 @@ void drupe_cache_mark(int folder)
     (void)status; /* without one the cache serves as well */
 }
 
-/* Whether an entry was written by us: names alone may be those of others. */
+/* Whether an entry was written by us: names alone may be those of others. When the machine stops, an entry
+ * may be left empty, or of zeros. */
 static bool is_record(int folder, const char *name)
 {
-    char begin[sizeof DRUPE_RECORD_MAGIC - 1];
+    static const char nothing[sizeof DRUPE_RECORD_MAGIC - 1];
+    char begin[sizeof nothing];
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return false;
-    bool good = read(fd, begin, sizeof begin) == (ssize_t)sizeof begin &&
-                memcmp(begin, DRUPE_RECORD_MAGIC, sizeof begin) == 0;
+    ssize_t size = read(fd, begin, sizeof begin);
     close(fd);
-    return good;
+    if (size == 0) return true;
+    return size == (ssize_t)sizeof begin && (memcmp(begin, DRUPE_RECORD_MAGIC, sizeof begin) == 0 ||
+                                             memcmp(begin, nothing, sizeof begin) == 0);
 }
 
 drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
@@ -82,13 +85,14 @@ drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
     for (size_t i = 0; i < nentries; i++) {
         bool left = is_unfinished(entries[i].name) && (entries[i].used < stale || !limit);
         if (left && unlinkat(folder, entries[i].name, 0) == 0) gone += entries[i].bytes;
-        if (drupe_cache_is_entry(entries[i].name)) all += entries[i].bytes;
+        if (!drupe_cache_is_entry(entries[i].name) || !is_record(folder, entries[i].name))
+            entries[i].name[0] = '\0'; /* somebody else's: it takes no room of ours */
+        else
+            all += entries[i].bytes;
     }
     uint64_t most = all > limit ? limit - limit / 8 : limit;
     for (size_t i = 0; i < nentries && all > most; i++) {
-        const char *name = entries[i].name;
-        if (!drupe_cache_is_entry(name) || !is_record(folder, name) || unlinkat(folder, name, 0) != 0)
-            continue;
+        if (!*entries[i].name || unlinkat(folder, entries[i].name, 0) != 0) continue;
         all -= entries[i].bytes;
         gone += entries[i].bytes;
     }

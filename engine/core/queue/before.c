@@ -34,7 +34,8 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
                                    drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
     const drupe_inflight *last = NULL;
-    for (const drupe_inflight *at = queue->order.head; at && at->what.number <= number; at = at->next)
+    const drupe_inflight *at = queue->order.head;
+    for (; at && drupe_inflight_order(at) <= number; at = at->next) /* barriers of core stand in between */
         if (!drupe_inflight_over(queue, at)) last = at;
     *found = last != NULL;
     if (!last) return DRUPE_OK;

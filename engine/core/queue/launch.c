@@ -153,9 +153,19 @@ static bool is_history(const drupe_queue *queue, const drupe_event *event)
            !drupe_cause_stops(event->cause, UINT64_MAX, queue);
 }
 
+/* The last deferred work that is not over: what stands behind it may have failed before it. */
+static drupe_event *open_deferred(const drupe_queue *queue)
+{
+    drupe_event *last = NULL;
+    for (const drupe_inflight *at = queue->order.deferred; at; at = at->next)
+        if (at->deferred && !drupe_phase_over(drupe_event_phase(at->event))) last = at->event;
+    return last;
+}
+
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before, drupe_event **event)
 {
-    *event = NULL;
+    *event = before ? NULL : drupe_event_retain(open_deferred(queue));
+    if (*event) return DRUPE_OK;
     drupe_inflight *last = before ? NULL : queue->order.tail;
     for (drupe_inflight *at = queue->order.head; before && at != before; at = at->next) last = at;
     if (!last) return DRUPE_OK;

@@ -59,7 +59,7 @@ struct drupe_staged_copy {
     drupe_pieces calls;
     _Atomic(uint32_t) references;
     drupe_queue *queue;     /* borrowed: of the submission */
-    drupe_context *context; /* retained */
+    drupe_context *context; /* retained while there is a ring */
     char *ring;             /* its; NULL: threads alone */
     bool to_device;
     char *dst;
@@ -91,7 +91,7 @@ drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_qu
     c->nthreads = nthreads;
     c->calls = (drupe_pieces){.hurry = hurry, .spins = ring && nthreads > 2};
     c->queue = queue;
-    c->context = drupe_context_retain(queue->base.context);
+    c->context = ring ? drupe_context_retain(queue->base.context) : NULL;
     c->to_device = to_device;
     c->dst = work->dst;
     c->src = work->src;
@@ -114,7 +114,9 @@ static void give_up_device(drupe_staged_copy *c)
 
 static void give_ring_back(drupe_staged_copy *c)
 {
-    if (c->ring) drupe_ring_give_back(c->context, c->ring);
+    if (!c->ring) return;
+    drupe_ring_give_back(c->context, c->ring);
+    drupe_context_release(c->context); /* not the last reference: the queue of the copy lives */
     c->ring = NULL;
 }
 
@@ -124,7 +126,6 @@ void drupe_staged_copy_release(void *object)
     if (atomic_fetch_sub(&c->references, 1) != 1) return;
     if (!atomic_load(&c->ended)) give_up_device(c); /* it has never run, or faulted where it was alone */
     give_ring_back(c);
-    drupe_context_release(c->context);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

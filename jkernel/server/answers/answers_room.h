@@ -32,7 +32,7 @@ uint32_t jk_cell_hash(const void *data, size_t size);
  */
 
 /* Answer on the socket of `channel`, which the calling thread owns. `content` is a JSON object. */
-void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content);
+void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_bytes content);
 /* Answer a request that C answers, between busy and idle: kernel_info, connect, interrupt, shutdown, usage
  * and those about subshells. Returns false for others. */
 bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *message);

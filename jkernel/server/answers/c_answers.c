@@ -6,24 +6,14 @@
 #include <string.h>
 #include <time.h>
 
-void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content)
+void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_bytes content)
 {
     char type[128];
     struct timespec now;
-    jk_buffer header = {0};
     clock_gettime(CLOCK_REALTIME, &now);
     jk_reply_type(message->type, type, sizeof type);
-    jk_session_header(server->session, type, now, &header);
-    jk_envelope envelope = {
-        .to = message,
-        .header = {header.data, header.size},
-        .parent = jk_message_header(message),
-        .content = content,
-    };
-    if (header.failed || jk_channel_send(server, channel, &envelope) != 0) {
-        jk_log("cannot send a %s: %s", type, zmq_strerror(zmq_errno()));
-    }
-    jk_buffer_clear(&header);
+    jk_envelope envelope = {.to = message, .parent = message->parts[JK_HEADER], .content = content};
+    jk_channel_send(server, channel, type, now, &envelope);
 }
 
 /* One request, on the thread that owns the socket of its channel. */
@@ -36,14 +26,14 @@ typedef struct asked {
 
 static void answer_text(const asked *call, const char *text)
 {
-    jk_answer(call->server, call->channel, call->message, (jk_slice){text, strlen(text)});
+    jk_answer(call->server, call->channel, call->message, (jk_bytes){text, strlen(text)});
 }
 
 /* Clears `content`. */
 static void answer_buffer(const asked *call, jk_buffer *content)
 {
     if (!content->failed)
-        jk_answer(call->server, call->channel, call->message, (jk_slice){content->data, content->size});
+        jk_answer(call->server, call->channel, call->message, (jk_bytes){content->data, content->size});
     jk_buffer_clear(content);
 }
 
@@ -123,7 +113,7 @@ bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *mes
     size_t i = 0;
     while (i < ANSWERED && strcmp(message->type, answered[i].type) != 0) i++;
     if (i == ANSWERED) return false;
-    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
+    jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!parent) return true;
     jk_status_busy(server, parent, false);
     answered[i].answer(&(asked){server, channel, message, parent});

@@ -19,7 +19,7 @@ typedef struct debug_call {
     json_int_t seq;
 } debug_call;
 
-static debug_call call_of(jk_server *server, jk_slice text)
+static debug_call call_of(jk_server *server, jk_bytes text)
 {
     json_error_t error;
     debug_call call = {.server = server, .content = json_loadb(text.data, text.size, 0, &error)};
@@ -129,12 +129,12 @@ static bool answer_here(const debug_call *call, jk_buffer *content)
 
 static void answer(jk_server *server, jk_channel channel, const jk_message *message, const jk_buffer *content)
 {
-    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
+    jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!parent || content->failed) {
         jk_log("no memory for the reply to a debug_request");
     } else {
         jk_status_busy(server, parent, false);
-        jk_answer(server, channel, message, (jk_slice){content->data, content->size});
+        jk_answer(server, channel, message, (jk_bytes){content->data, content->size});
         jk_status_idle(server, parent, NULL);
     }
     jk_parent_release(parent);
@@ -156,7 +156,7 @@ static void hand_over(jk_server *server, jk_channel channel, jk_message *message
 void jk_debug_request(jk_server *server, jk_channel channel, jk_message *message)
 {
     jk_buffer content = {0};
-    debug_call call = call_of(server, jk_message_content(message));
+    debug_call call = call_of(server, message->parts[JK_CONTENT]);
     if (!answer_here(&call, &content)) {
         hand_over(server, channel, message);
     } else {

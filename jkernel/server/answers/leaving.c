@@ -21,12 +21,7 @@ static void shell_drain(jk_server *server)
 static void shell_abort(jk_server *server, const jk_request *failed)
 {
     shell_drain(server);
-    jk_request *request = jk_inbox_take_cells(jk_inbox_of(failed));
-    while (request) {
-        jk_request *next = request->queued.next;
-        jk_request_refuse(request, NULL);
-        request = next;
-    }
+    jk_requests_refuse(jk_inbox_take_cells(jk_inbox_of(failed)), NULL);
 }
 
 static void reply_leave(jk_server *server, jk_entry *entry)

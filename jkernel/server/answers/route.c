@@ -25,7 +25,7 @@ static bool is_for_executor(const char *type)
 /* Nobody performs it, but its client hears that it came. */
 static void ignore(jk_server *server, const jk_message *message)
 {
-    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
+    jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!parent) return;
     jk_log("%s is not a request this kernel knows", message->type);
     jk_status_around(server, parent, NULL);

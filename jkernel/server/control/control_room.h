@@ -31,7 +31,7 @@ typedef struct jk_watchdog {
     int exit_code;
 } jk_watchdog;
 
-int jk_watchdog_open(jk_watchdog *watchdog);
+void jk_watchdog_open(jk_watchdog *watchdog);
 void jk_watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_code);
 void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
 
@@ -62,7 +62,7 @@ typedef struct jk_control {
     jk_parent_watch parent; /* the control thread's own */
 } jk_control;
 
-int jk_control_open(jk_server *server);
+void jk_control_open(jk_server *server);
 void jk_control_clear(jk_server *server); /* after the threads have ended */
 void jk_stuck_cell_clear(jk_stuck_cell *stuck_cell);
 

@@ -54,10 +54,10 @@ void jk_shutdown_children(jk_server *server)
     jk_children_end(atomic_load(&server->control->children_until));
 }
 
-int jk_control_open(jk_server *server)
+void jk_control_open(jk_server *server)
 {
     jk_parent_watch_open(&server->control->parent);
-    return jk_watchdog_open(&server->control->watchdog);
+    jk_watchdog_open(&server->control->watchdog);
 }
 
 void jk_control_clear(jk_server *server)

@@ -40,11 +40,11 @@ static uint64_t watchdog_look(void *user)
     _exit(exit_code);
 }
 
-int jk_watchdog_open(jk_watchdog *watchdog)
+void jk_watchdog_open(jk_watchdog *watchdog)
 {
     watchdog->service = (drupe_service){
         .name = "drupe-watchdog", .lock = &watchdog->lock, .step = watchdog_look, .user = watchdog};
-    return jk_mutex_open(&watchdog->lock);
+    jk_mutex_open(&watchdog->lock);
 }
 
 void jk_watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_code)

@@ -70,11 +70,6 @@ static struct {
     bool timer_made;
 } crash;
 
-static int thread_id(void)
-{
-    return (int)syscall(SYS_gettid);
-}
-
 /* --- The end ----------------------------------------------------------------------------------------------
  */
 
@@ -110,7 +105,7 @@ _Noreturn static void end_by(int number)
     plain.sa_handler = SIG_DFL;
     sigaction(number, &plain, NULL);
     signals_open(number);
-    syscall(SYS_tgkill, getpid(), thread_id(), number);
+    syscall(SYS_tgkill, getpid(), drupe_thread_id(), number);
     _exit(128 + number);
 }
 
@@ -166,7 +161,7 @@ static void timer_make(int thread)
 static void thread_tell(jk_fixed_text *out, jk_server *server)
 {
     char name[17] = "";
-    if (thread_id() == getpid()) {
+    if (drupe_thread_id() == getpid()) {
         jk_fixed_text_add(out, "the main thread");
         return;
     }
@@ -297,7 +292,7 @@ static void on_alarm(int number, siginfo_t *info, void *context)
     (void)number;
     (void)context;
     bool ours = info->si_code == SI_TIMER; /* and not from an alarm() of the program's */
-    if (ours && atomic_load(&crash.owner) == thread_id()) steps_run((step)(crash.step + 1));
+    if (ours && atomic_load(&crash.owner) == drupe_thread_id()) steps_run((step)(crash.step + 1));
 }
 
 /* A second signal on the thread that reports. The language's own crash handler, run as the step TRACE, passes
@@ -339,7 +334,7 @@ static void report_begin(int self)
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    int self = thread_id();
+    int self = drupe_thread_id();
     if (getpid() != atomic_load(&crash.process)) end_by(number);
     if (atomic_load(&crash.owner) == self) {
         on_second_fault(number, info);
@@ -361,7 +356,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 static bool leaving_begin(const char *call, int status)
 {
     jk_server *server = atomic_load(&crash.server);
-    int self = thread_id();
+    int self = drupe_thread_id();
     if (!crash.installed || getpid() != atomic_load(&crash.process) || !server) return false;
     bool running;
     if (jk_life_shutting_down(server) || atomic_load(&crash.owner) == self ||

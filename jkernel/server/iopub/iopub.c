@@ -51,7 +51,7 @@ static void publish(jk_server *server, const char *topic, const char *type, cons
         .only = entry->only,
         .status = strcmp(type, "status") == 0,
     };
-    if (entry->parent) outgoing.envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
+    if (entry->parent) outgoing.envelope.parent = (jk_bytes){entry->parent->header, entry->parent->size};
     if (header.failed || content->failed) {
         jk_log("no memory for a %s message; it is lost", type);
     } else if (outgoing_send(server, &outgoing, content) != 0) {

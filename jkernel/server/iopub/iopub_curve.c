@@ -96,7 +96,7 @@ void jk_xpub_receive(jk_server *server)
             if (data[0] == 1 && drupe_utf8_valid(data + 1, size)) {
                 welcomed = true;
                 present |= atomic_load(&server->output->cells.started);
-                jk_iopub_welcome(server, 0, (jk_slice){data + 1, size});
+                jk_iopub_welcome(server, 0, (jk_bytes){data + 1, size});
             }
         }
         jk_frames_clear(&frames);

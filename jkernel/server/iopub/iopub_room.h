@@ -64,7 +64,7 @@ void jk_xpub_receive(jk_server *server);
 /* --- iopub_subscribers.c ------------------------------------------------------------------------------- */
 
 /* Welcome a subscriber: our publisher's with this number; libzmq's whose own filter lets it through. */
-void jk_iopub_welcome(jk_server *server, uint64_t number, jk_slice topic);
+void jk_iopub_welcome(jk_server *server, uint64_t number, jk_bytes topic);
 /* Take subscriptions and welcome each. */
 void jk_iopub_receive(jk_server *server);
 /* As an item of zmq_poll(). */

@@ -13,7 +13,7 @@ void jk_stream_content(jk_buffer *content, jk_stream stream, const char *text, s
     jk_buffer_append(content, "}", 1);
 }
 
-void jk_iopub_welcome(jk_server *server, uint64_t number, jk_slice topic)
+void jk_iopub_welcome(jk_server *server, uint64_t number, jk_bytes topic)
 {
     struct timespec now;
     jk_buffer header = {0}, content = {0};
@@ -59,7 +59,7 @@ static jk_wire_message *on_note(jk_server *server, const jk_gap *gap)
         .header = {header.data, header.size},
         .content = {content.data, content.size},
     };
-    if (gap->parent) envelope.parent = (jk_slice){gap->parent->header, gap->parent->size};
+    if (gap->parent) envelope.parent = (jk_bytes){gap->parent->header, gap->parent->size};
     jk_wire_message *note =
         header.failed || content.failed ? NULL : jk_publisher_pack(server->ports->publisher, &envelope);
     jk_buffer_clear(&header);

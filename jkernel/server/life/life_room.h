@@ -22,7 +22,7 @@ struct jk_server {
     jk_signer *signer;
     jk_replay *replay; /* NULL: messages are not signed */
     struct jk_life *life;
-    struct jk_usage *usage;          /* usage/, owned */
+    struct jk_usage *usage;          /* usage/ */
     struct jk_ports *ports;          /* ports/ */
     struct jk_record_keeper *keeper; /* record/ */
     struct jk_output *output;        /* outbox/ */
@@ -94,10 +94,5 @@ struct jk_parent {
     size_t size;
     char header[];
 };
-
-static inline jk_bytes jk_bytes_of(jk_slice slice)
-{
-    return (jk_bytes){slice.data, slice.size};
-}
 
 #endif

@@ -11,9 +11,9 @@
 int jk_outbox_open(jk_outbox *outbox)
 {
     outbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (outbox->wake < 0) return -1;
-    if (jk_mutex_open(&outbox->lock) != 0) return -1;
-    return drupe_cond_init(&outbox->moved) == DRUPE_OK ? 0 : -1;
+    jk_mutex_open(&outbox->lock);
+    outbox->moved = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    return outbox->wake < 0 ? -1 : 0;
 }
 
 void jk_outbox_close(jk_outbox *outbox)

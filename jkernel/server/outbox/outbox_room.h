@@ -49,7 +49,7 @@ typedef struct jk_entry {
     unsigned flags;
     jk_buffer content;
     jk_buffer metadata;
-    jk_slice *buffers; /* one block, the bytes behind the slices */
+    jk_bytes *buffers; /* one block, the bytes behind the slices */
     size_t nbuffers;
     size_t lost;
     uint64_t only; /* the subscriber that is to get it; 0: all */
@@ -208,7 +208,7 @@ typedef struct jk_stdio {
     jk_parent *owner; /* retained: whose text on stdout's pipe is; NULL: the running cell's */
 } jk_stdio;
 
-int jk_stdio_open(jk_stdio *stdio);
+void jk_stdio_open(jk_stdio *stdio);
 void jk_stdio_restore(jk_server *server);
 void jk_stdio_clear(jk_stdio *stdio);
 /* Push what C's stdout still holds into its pipe; does nothing on the server's own threads. Hold no lock. */

@@ -1,7 +1,7 @@
 /* What the executor publishes. */
+#include "base/file.h"
 #include "jkernel/server/outbox/outbox_room.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nbuffers)
 {
     if (nbuffers == 0) return 0;
-    size_t total = nbuffers * sizeof(jk_slice);
+    size_t total = nbuffers * sizeof(jk_bytes);
     for (size_t i = 0; i < nbuffers; i++) total += buffers[i].size;
     entry->buffers = jk_memory_take(total);
     if (!entry->buffers) return -1;
@@ -19,7 +19,7 @@ static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nb
     char *at = (char *)(entry->buffers + nbuffers);
     for (size_t i = 0; i < nbuffers; i++) {
         if (buffers[i].size) memcpy(at, buffers[i].data, buffers[i].size);
-        entry->buffers[i] = (jk_slice){at, buffers[i].size};
+        entry->buffers[i] = (jk_bytes){at, buffers[i].size};
         at += buffers[i].size;
     }
     return 0;
@@ -60,14 +60,7 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
 static int child_write(jk_stream stream, const char *text, size_t size)
 {
     if (stream == JK_STDOUT) return fwrite(text, 1, size, stdout) == size ? 0 : -1;
-    while (size > 0) {
-        ssize_t done = write(STDERR_FILENO, text, size);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return -1;
-        text += done;
-        size -= (size_t)done;
-    }
-    return 0;
+    return drupe_write_all(STDERR_FILENO, text, size) ? 0 : -1;
 }
 
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size)

@@ -19,10 +19,10 @@
 #define LOCK_MS   100 /* that a report waits for stdio.lock */
 #define STDIO_MS  20  /* and for C's lock of stdout */
 
-int jk_stdio_open(jk_stdio *stdio)
+void jk_stdio_open(jk_stdio *stdio)
 {
     for (int i = 0; i < 2; i++) stdio->pipes[i].saved = stdio->pipes[i].read_end = -1;
-    return jk_mutex_open(&stdio->lock);
+    jk_mutex_open(&stdio->lock);
 }
 
 /* `fd` is open, as jk_process_prepare() sees to: so no end of the pipe is a standard descriptor. */

@@ -102,7 +102,7 @@ static int slices_fill(const jk_peer *peer, struct iovec slices[SLICES])
     size_t sent = peer->head_sent;
     for (const jk_link *link = peer->head; link; link = link->next) {
         for (int i = 0; i < JK_WIRE_MESSAGE_PARTS; i++) {
-            jk_slice part = link->wire->parts[i];
+            jk_bytes part = link->wire->parts[i];
             size_t skip = sent < part.size ? sent : part.size;
             sent -= skip;
             if (part.size == skip) continue;
@@ -276,7 +276,7 @@ static bool kind_fits(const char *fits, const char *kind)
 }
 
 /* Whoever takes no PONG gets no second one: it may ask without end. */
-static void pong_send(jk_port *port, jk_peer *peer, jk_slice context)
+static void pong_send(jk_port *port, jk_peer *peer, jk_bytes context)
 {
     jk_buffer answer = {0};
     if (peer->pong_at > peer->taken) return;
@@ -285,15 +285,15 @@ static void pong_send(jk_port *port, jk_peer *peer, jk_slice context)
     jk_peer_send(port, peer, &answer);
 }
 
-static void subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
+static void subscribe(jk_port *port, jk_peer *peer, jk_bytes topic, bool on)
 {
     if (port->kind->subscribe) port->kind->subscribe(port, peer, topic, on);
 }
 
 /* Returns how many frames and commands that were. */
-static int bytes_read(jk_port *port, jk_peer *peer, jk_slice bytes)
+static int bytes_read(jk_port *port, jk_peer *peer, jk_bytes bytes)
 {
-    jk_slice body;
+    jk_bytes body;
     int count = 0;
     for (; !peer->gone; count++) {
         switch (jk_zmtp_read(&peer->reader, &bytes, &body)) {
@@ -320,7 +320,7 @@ static void peer_read(jk_port *port, jk_peer *peer)
     for (int i = 0; i < READS && count < TURN_MOST && !peer->gone; i++) {
         ssize_t size = recv(peer->fd, room, sizeof room, MSG_DONTWAIT);
         if (size > 0) {
-            count += bytes_read(port, peer, (jk_slice){room, (size_t)size});
+            count += bytes_read(port, peer, (jk_bytes){room, (size_t)size});
             if ((size_t)size < sizeof room) break;
         } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
             peer->gone = true;

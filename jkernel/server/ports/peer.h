@@ -48,9 +48,9 @@ typedef struct jk_port_kind {
     /* It is one of those that fit. NULL: nobody has to know. */
     void (*ready)(jk_port *port, jk_peer *peer);
     /* A frame of a message; `peer->reader.more`: another one follows. */
-    void (*frame)(jk_port *port, jk_peer *peer, jk_slice body);
+    void (*frame)(jk_port *port, jk_peer *peer, jk_bytes body);
     /* A command of ZMTP 3.1: subscribe to this topic, or take that back. NULL: it means nothing. */
-    void (*subscribe)(jk_port *port, jk_peer *peer, jk_slice topic, bool on);
+    void (*subscribe)(jk_port *port, jk_peer *peer, jk_bytes topic, bool on);
     /* All that could be read now is read. */
     void (*pause)(jk_port *port, jk_peer *peer);
     void (*free)(jk_port *port, jk_peer *peer);

@@ -69,8 +69,10 @@ bool jk_channel_is_bounded(const jk_server *server, jk_channel channel);
 void jk_channel_read(jk_server *server, jk_channel channel);
 /* The next message: as jk_frames_receive(). */
 int jk_channel_receive(jk_server *server, jk_channel channel, jk_frames *frames);
-/* As jk_envelope_send(). Returns 0 also when the peer is gone; errno is then EHOSTUNREACH. */
-int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *envelope);
+/* Give `envelope` a header of this type and date and send it. Returns the number of the message, also when
+ * the peer is gone (errno is then EHOSTUNREACH); 0, which the log tells of, when it cannot be sent. */
+unsigned long jk_channel_send(jk_server *server, jk_channel channel, const char *type, struct timespec date,
+                              jk_envelope *envelope);
 
 /* --- publisher.c: iopub without encryption ---------------------------------------------------------------
  *
@@ -113,7 +115,7 @@ typedef struct jk_outgoing {
 /* What the room of output says to subscribers, whom only this room sees come. */
 typedef struct jk_publisher_calls {
     /* The subscriber `number` has subscribed to this, as it had not before. */
-    void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);
+    void (*welcome)(jk_server *server, uint64_t number, jk_bytes topic);
     /* It has subscribed to something new, or has missed messages. `told`: the latest status was sent to it.
      */
     void (*again)(jk_server *server, uint64_t number, bool told);

@@ -59,7 +59,7 @@ static size_t topic_cost(size_t size)
 }
 
 /* Where the link to the subscription to just this topic is; it is NULL when there is none. */
-static subscription **topic_find(jk_subscriber *subscriber, jk_slice topic)
+static subscription **topic_find(jk_subscriber *subscriber, jk_bytes topic)
 {
     subscription **link = &subscriber->topics;
     while (*link && ((*link)->size != topic.size || memcmp((*link)->topic, topic.data, topic.size) != 0))
@@ -68,7 +68,7 @@ static subscription **topic_find(jk_subscriber *subscriber, jk_slice topic)
 }
 
 /* Whether one of the subscriptions is what `topic` begins with. */
-static bool subscriber_wants(const jk_subscriber *subscriber, jk_slice topic)
+static bool subscriber_wants(const jk_subscriber *subscriber, jk_bytes topic)
 {
     if (subscriber->peer.gone || subscriber->peer.mute) return false;
     const subscription *wanted = subscriber->topics;
@@ -78,7 +78,7 @@ static bool subscriber_wants(const jk_subscriber *subscriber, jk_slice topic)
 }
 
 /* One that is not there yet. */
-static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_slice topic)
+static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_bytes topic)
 {
     if (topic.size > JK_TOPIC_MOST || subscriber->ntopics == JK_TOPICS_MOST ||
         publisher->topics + topic_cost(topic.size) > JK_TOPICS_TOTAL)
@@ -103,7 +103,7 @@ static void topic_drop(jk_publisher *publisher, jk_subscriber *subscriber, subsc
 }
 
 /* Whoever subscribes and takes it back without end, and does not read, is not welcomed without end. */
-static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
+static void on_subscribe(jk_port *port, jk_peer *peer, jk_bytes topic, bool on)
 {
     jk_publisher *publisher = publisher_of(port);
     jk_subscriber *subscriber = subscriber_of(peer);
@@ -127,14 +127,14 @@ static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
 }
 
 /* A message of one frame: 1 subscribes, 0 takes it back. Others mean nothing. */
-static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
+static void on_frame(jk_port *port, jk_peer *peer, jk_bytes body)
 {
     jk_subscriber *subscriber = subscriber_of(peer);
     bool whole = !subscriber->several && !peer->reader.more;
     subscriber->several = peer->reader.more;
     const char *data = body.data;
     if (!whole || body.size == 0 || (data[0] != 0 && data[0] != 1)) return;
-    on_subscribe(port, peer, (jk_slice){data + 1, body.size - 1}, data[0] == 1);
+    on_subscribe(port, peer, (jk_bytes){data + 1, body.size - 1}, data[0] == 1);
 }
 
 static void on_pause(jk_port *port, jk_peer *peer)
@@ -200,7 +200,7 @@ static void gap_tell(jk_publisher *publisher, jk_subscriber *subscriber)
 {
     jk_gap *gap = &subscriber->gap;
     if (!gap->bytes && !gap->messages) return;
-    bool wanted = subscriber_wants(subscriber, (jk_slice){JK_NOTE_TOPIC, strlen(JK_NOTE_TOPIC)});
+    bool wanted = subscriber_wants(subscriber, (jk_bytes){JK_NOTE_TOPIC, strlen(JK_NOTE_TOPIC)});
     jk_wire_message *note = wanted ? publisher->calls->note(publisher->server, gap) : NULL;
     bool lost = wanted && (!note || jk_peer_queue(&subscriber->peer, note) != 0);
     jk_wire_message_release(note);

@@ -19,7 +19,7 @@ static void body_free(void *data, void *hint)
     jk_memory_release(data);
 }
 
-static int frame_make(jk_zmtp *reader, jk_slice body, zmq_msg_t *frame)
+static int frame_make(jk_zmtp *reader, jk_bytes body, zmq_msg_t *frame)
 {
     jk_buffer kept;
     if (reader && jk_zmtp_keep(reader, body, &kept)) {
@@ -32,7 +32,7 @@ static int frame_make(jk_zmtp *reader, jk_slice body, zmq_msg_t *frame)
     return 0;
 }
 
-static int frame_add(routed *from, jk_zmtp *reader, jk_slice body)
+static int frame_add(routed *from, jk_zmtp *reader, jk_bytes body)
 {
     zmq_msg_t frame;
     if (frame_make(reader, body, &frame) != 0) return -1;
@@ -45,7 +45,7 @@ static int frame_add(routed *from, jk_zmtp *reader, jk_slice body)
  */
 
 /* `except` (NULL: nobody) is not looked at. */
-static jk_peer *peer_find(const jk_port *port, jk_slice name, const jk_peer *except)
+static jk_peer *peer_find(const jk_port *port, jk_bytes name, const jk_peer *except)
 {
     for (jk_peer *peer = port->peers; peer; peer = peer->next) {
         const jk_zmtp *reader = &peer->reader;
@@ -61,7 +61,7 @@ static jk_peer *peer_find(const jk_port *port, jk_slice name, const jk_peer *exc
 static void on_ready(jk_port *port, jk_peer *peer)
 {
     jk_zmtp *reader = &peer->reader;
-    jk_slice name = {reader->identity, reader->identity_size};
+    jk_bytes name = {reader->identity, reader->identity_size};
     jk_peer *before = name.size ? peer_find(port, name, peer) : NULL;
     if (before) jk_zmtp_rename(&before->reader, before->number);
     if (reader->identity_size == 0 || reader->identity[0] == 0) jk_zmtp_rename(reader, peer->number);
@@ -96,12 +96,12 @@ static void message_end(jk_router *router, routed *from)
     from->skip = false;
 }
 
-static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
+static void on_frame(jk_port *port, jk_peer *peer, jk_bytes body)
 {
     routed *from = (routed *)peer;
     jk_zmtp *reader = &peer->reader;
     if (!from->skip && from->frames.count == 0)
-        from->skip = frame_add(from, NULL, (jk_slice){reader->identity, reader->identity_size}) != 0;
+        from->skip = frame_add(from, NULL, (jk_bytes){reader->identity, reader->identity_size}) != 0;
     from->bytes += body.size + sizeof(zmq_msg_t);
     if (!from->skip && frame_add(from, reader, body) != 0) from->skip = true;
     if (from->skip) message_drop(from);
@@ -146,7 +146,7 @@ typedef struct echoed {
     jk_buffer bytes; /* of this turn: written at its end, so that a flood costs one write */
 } echoed;
 
-static void echo_frame(jk_port *port, jk_peer *peer, jk_slice body)
+static void echo_frame(jk_port *port, jk_peer *peer, jk_bytes body)
 {
     char head[JK_FRAME_HEAD];
     jk_buffer *bytes = &((echoed *)peer)->bytes;
@@ -194,14 +194,9 @@ static const jk_port_kind echoing = {
     .free = echo_free,
 };
 
-jk_router *jk_router_create(int listener)
+jk_router *jk_router_create(int listener, bool echoes)
 {
-    return (jk_router *)jk_port_open(&routing, listener);
-}
-
-jk_router *jk_router_create_echo(int listener)
-{
-    return (jk_router *)jk_port_open(&echoing, listener);
+    return (jk_router *)jk_port_open(echoes ? &echoing : &routing, listener);
 }
 
 static bool arrived_take(jk_router *router, jk_frames *frames)
@@ -266,7 +261,8 @@ int jk_channel_receive(jk_server *server, jk_channel channel, jk_frames *frames)
     return arrived_take(router, frames) ? 1 : 0;
 }
 
-int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *envelope)
+/* Returns 0 also when the peer is gone; errno is then EHOSTUNREACH. */
+static int envelope_send(jk_server *server, jk_channel channel, const jk_envelope *envelope)
 {
     jk_router *router = server->ports->routers[channel];
     if (!router) return jk_envelope_send(envelope, server->ports->sockets[channel], server->signer);
@@ -281,4 +277,20 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
     jk_peer_write(&router->port, peer);
     errno = result != 0 ? ENOMEM : peer->gone || peer->mute ? EHOSTUNREACH : 0;
     return result;
+}
+
+unsigned long jk_channel_send(jk_server *server, jk_channel channel, const char *type, struct timespec date,
+                              jk_envelope *envelope)
+{
+    jk_buffer header = {0};
+    unsigned long number = jk_session_header(server->session, type, date, &header);
+    envelope->header = (jk_bytes){header.data, header.size};
+    if (header.failed || envelope_send(server, channel, envelope) != 0) {
+        jk_log("cannot send a %s: %s", type, zmq_strerror(zmq_errno()));
+        number = 0;
+    }
+    int reason = errno;
+    jk_buffer_clear(&header);
+    errno = reason;
+    return number;
 }

@@ -23,10 +23,9 @@ struct jk_router {
     jk_arrived *head, *tail;
 };
 
-/* Take `listener`. NULL with errno. */
-jk_router *jk_router_create(int listener);
-/* For heartbeats: it echoes while it is served, and nothing arrives. */
-jk_router *jk_router_create_echo(int listener);
+/* Take `listener`. NULL with errno. `echoes`, for heartbeats: it echoes while it is served, and nothing
+ * arrives. */
+jk_router *jk_router_create(int listener, bool echoes);
 /* Let the peers take what is queued for `linger` ns at most. NULL-safe. */
 void jk_router_release(jk_router *router, int64_t linger);
 

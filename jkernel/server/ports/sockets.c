@@ -53,8 +53,7 @@ static int channel_serve(jk_server *server, jk_channel channel, int listener)
         server->ports->publisher = jk_publisher_create(server, listener);
         return server->ports->publisher ? 0 : -1;
     }
-    jk_router *router =
-        channel == JK_HEARTBEAT ? jk_router_create_echo(listener) : jk_router_create(listener);
+    jk_router *router = jk_router_create(listener, channel == JK_HEARTBEAT);
     server->ports->routers[channel] = router;
     return router ? 0 : -1;
 }

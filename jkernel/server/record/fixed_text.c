@@ -32,20 +32,11 @@ void jk_fixed_text_number(jk_fixed_text *out, unsigned long long value, unsigned
 
 const char *jk_signal_name(int number)
 {
-    switch (number) {
-    case SIGSEGV: return "SIGSEGV";
-    case SIGBUS: return "SIGBUS";
-    case SIGFPE: return "SIGFPE";
-    case SIGILL: return "SIGILL";
-    case SIGABRT: return "SIGABRT";
-    case SIGTRAP: return "SIGTRAP";
-    case SIGSYS: return "SIGSYS";
-    case SIGUSR1: return "SIGUSR1";
-    case SIGUSR2: return "SIGUSR2";
-    case SIGVTALRM: return "SIGVTALRM";
-    case SIGXCPU: return "SIGXCPU";
-    case SIGQUIT: return "SIGQUIT";
-    case SIGALRM: return "SIGALRM";
-    default: return "a signal";
-    }
+    static const char *const names[] = {
+        [SIGSEGV] = "SIGSEGV", [SIGBUS] = "SIGBUS",       [SIGFPE] = "SIGFPE",   [SIGILL] = "SIGILL",
+        [SIGABRT] = "SIGABRT", [SIGTRAP] = "SIGTRAP",     [SIGSYS] = "SIGSYS",   [SIGUSR1] = "SIGUSR1",
+        [SIGUSR2] = "SIGUSR2", [SIGVTALRM] = "SIGVTALRM", [SIGXCPU] = "SIGXCPU", [SIGQUIT] = "SIGQUIT",
+        [SIGALRM] = "SIGALRM"};
+    bool named = number > 0 && (size_t)number < DRUPE_COUNT_OF(names) && names[number];
+    return named ? names[number] : "a signal";
 }

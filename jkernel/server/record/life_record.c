@@ -24,14 +24,13 @@ static int record_path(const jk_server *server, char *path, size_t size)
 static void record_begin(jk_record *record)
 {
     drupe_groups group;
-    bool machine;
     drupe_groups_find(&group);
     memset(record, 0, sizeof *record);
     memcpy(record->magic, MAGIC, sizeof MAGIC);
     record->size = sizeof *record;
     drupe_proc_read("sys/kernel/random/boot_id", record->boot, sizeof record->boot);
     memccpy(record->group, group.memory.path, 0, sizeof record->group - 1);
-    record->kills = jk_cgroup_kills(&group.memory, &machine);
+    record->kills = jk_cgroup_kills(&group.memory);
     record->limit = drupe_group_memory_limit(&group.memory, NULL);
 }
 

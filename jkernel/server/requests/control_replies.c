@@ -7,7 +7,8 @@
 int jk_replies_open(jk_replies *replies)
 {
     replies->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return replies->wake < 0 ? -1 : jk_mutex_open(&replies->lock);
+    jk_mutex_open(&replies->lock);
+    return replies->wake < 0 ? -1 : 0;
 }
 
 static jk_entry *replies_take(jk_replies *replies)

@@ -29,7 +29,7 @@ jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel
                               jk_subshell *subshell)
 {
     jk_request *request = calloc(1, sizeof *request);
-    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
+    jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!request || !parent) {
         free(request);
         jk_parent_release(parent);
@@ -83,24 +83,9 @@ jk_parent *jk_request_parent(const jk_request *request)
     return request->parent;
 }
 
-jk_bytes jk_request_header(const jk_request *request)
+jk_bytes jk_request_part(const jk_request *request, jk_part part)
 {
-    return jk_bytes_of(jk_message_header(request->message));
-}
-
-jk_bytes jk_request_parent_header(const jk_request *request)
-{
-    return jk_bytes_of(jk_message_parent_header(request->message));
-}
-
-jk_bytes jk_request_metadata(const jk_request *request)
-{
-    return jk_bytes_of(jk_message_metadata(request->message));
-}
-
-jk_bytes jk_request_content(const jk_request *request)
-{
-    return jk_bytes_of(jk_message_content(request->message));
+    return request->message->parts[part];
 }
 
 size_t jk_request_buffer_count(const jk_request *request)
@@ -110,7 +95,7 @@ size_t jk_request_buffer_count(const jk_request *request)
 
 jk_bytes jk_request_buffer(const jk_request *request, size_t index)
 {
-    return jk_bytes_of(jk_message_buffer(request->message, index));
+    return jk_message_buffer(request->message, index);
 }
 
 bool jk_shell_has_room(jk_server *server)

@@ -7,7 +7,8 @@
 int jk_inbox_open(jk_inbox *inbox)
 {
     inbox->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return inbox->ready < 0 ? -1 : jk_mutex_open(&inbox->lock);
+    jk_mutex_open(&inbox->lock);
+    return inbox->ready < 0 ? -1 : 0;
 }
 
 jk_request *jk_inbox_clear(jk_inbox *inbox)

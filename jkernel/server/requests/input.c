@@ -17,12 +17,13 @@
 int jk_input_open(jk_input *input)
 {
     input->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return input->answered < 0 ? -1 : jk_mutex_open(&input->lock);
+    jk_mutex_open(&input->lock);
+    return input->answered < 0 ? -1 : 0;
 }
 
 static void unsent_drop(jk_input *input)
 {
-    if (input->unsent) jk_entry_release(input->unsent);
+    jk_entry_release(input->unsent);
     input->unsent = NULL;
 }
 
@@ -104,7 +105,7 @@ static bool answer_is_late(jk_server *server, const jk_message *message)
 static void answer_receive(jk_server *server, const jk_message *message)
 {
     jk_input *input = &server->requests->input;
-    jk_slice content = jk_message_content(message);
+    jk_bytes content = message->parts[JK_CONTENT];
     char *text = answer_is_late(server, message) ? NULL : malloc(content.size + 1);
     pthread_mutex_lock(&input->lock);
     bool wanted = input->waiting && text;
@@ -146,19 +147,14 @@ void jk_input_receive(jk_server *server)
 /* False: the client's stdin socket is not connected. */
 static bool question_send(jk_server *server, const jk_entry *entry)
 {
-    jk_buffer header = {0};
-    server->requests->input.question =
-        jk_session_header(server->session, "input_request", entry->date, &header);
     jk_envelope envelope = {
         .to = entry->to,
-        .header = {header.data, header.size},
         .parent = {entry->parent->header, entry->parent->size},
         .content = {entry->content.data, entry->content.size},
     };
-    bool sent = !header.failed && jk_channel_send(server, JK_STDIN, &envelope) == 0;
-    bool reached = !sent || errno != EHOSTUNREACH;
-    if (!sent) jk_log("cannot ask for input: %s", zmq_strerror(zmq_errno()));
-    jk_buffer_clear(&header);
+    unsigned long number = jk_channel_send(server, JK_STDIN, "input_request", entry->date, &envelope);
+    bool reached = number == 0 || errno != EHOSTUNREACH;
+    if (number) server->requests->input.question = number;
     return reached;
 }
 

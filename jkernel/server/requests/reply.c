@@ -25,19 +25,13 @@ static jk_entry *reply_entry(jk_request *request, jk_bytes content, jk_bytes met
 
 void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry)
 {
-    jk_buffer header = {0};
-    jk_session_header(server->session, entry->type, entry->date, &header);
     jk_envelope envelope = {
         .to = entry->request->message,
-        .header = {header.data, header.size},
         .parent = {entry->parent->header, entry->parent->size},
         .metadata = {entry->metadata.data, entry->metadata.size},
         .content = {entry->content.data, entry->content.size},
     };
-    if (header.failed || jk_channel_send(server, channel, &envelope) != 0) {
-        jk_log("cannot send a %s: %s", entry->type, zmq_strerror(zmq_errno()));
-    }
-    jk_buffer_clear(&header);
+    jk_channel_send(server, channel, entry->type, entry->date, &envelope);
 }
 
 jk_inbox *jk_inbox_of(const jk_request *request)
@@ -124,4 +118,13 @@ void jk_request_refuse(jk_request *request, const char *reason)
     jk_status_around(server, parent, reply);
     jk_parent_release(parent);
     jk_buffer_clear(&content);
+}
+
+void jk_requests_refuse(jk_request *first, const char *reason)
+{
+    while (first) {
+        jk_request *next = first->queued.next;
+        jk_request_refuse(first, first->is_execute ? NULL : reason);
+        first = next;
+    }
 }

@@ -4,8 +4,9 @@
 int jk_requests_open(jk_server *server)
 {
     jk_requests *requests = server->requests;
-    int result = jk_inbox_open(&requests->inbox) | jk_subshells_open(&requests->subshells) |
-                 jk_input_open(&requests->input) | jk_replies_open(&requests->replies);
+    int result = jk_inbox_open(&requests->inbox) | jk_input_open(&requests->input) |
+                 jk_replies_open(&requests->replies);
+    jk_mutex_open(&requests->subshells.lock);
     jk_lock_register(server, &requests->inbox.lock);
     jk_lock_register(server, &requests->subshells.lock);
     jk_lock_register(server, &requests->input.lock);

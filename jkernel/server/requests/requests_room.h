@@ -104,6 +104,8 @@ jk_inbox *jk_inbox_of(const jk_request *request);
 /* Answer without running it, between busy and idle: failed for `reason`, or aborted (an execute_request) when
  * that is NULL. Comm messages have no reply. Takes `request`. */
 void jk_request_refuse(jk_request *request, const char *reason);
+/* Each of those that are linked by `queued.next`: cells as aborted, others as failed. Takes them. */
+void jk_requests_refuse(jk_request *first, const char *reason);
 /* The content of a failed reply about subshells, with every member that any type of reply must have. */
 void jk_error_content(jk_buffer *content, const char *reason);
 /* Send a REPLY entry on the socket of `channel`, which the calling thread owns. */
@@ -130,7 +132,6 @@ typedef struct jk_subshells {
 } jk_subshells;
 
 jk_subshell *jk_subshell_create(jk_server *server);
-int jk_subshells_open(jk_subshells *subshells);
 /* End all but the debugger's; no more are made. */
 void jk_subshells_close(jk_server *server);
 /* The one that debug_requests go to, retained; made when there is none. NULL: it cannot be. */

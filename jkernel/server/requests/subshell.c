@@ -5,17 +5,13 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+/* A UUID of version 4. */
 static int id_make(char id[37])
 {
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return -1;
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* version 4 */
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    char *at = id;
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
-        at += snprintf(at, 3, "%02x", bytes[i]);
-    }
+    unsigned short part[8];
+    if (getrandom(part, sizeof part, 0) != (ssize_t)sizeof part) return -1;
+    snprintf(id, 37, "%04x%04x-%04x-4%03x-%04x-%04x%04x%04x", part[0], part[1], part[2], part[3] & 0xfff,
+             (part[4] & 0x3fff) | 0x8000, part[5], part[6], part[7]);
     return 0;
 }
 

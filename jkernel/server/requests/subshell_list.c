@@ -11,11 +11,6 @@
 #define DELETED_REASON "the subshell was deleted before it came to this request"
 #define CLOSING_REASON "the kernel is shutting down"
 
-int jk_subshells_open(jk_subshells *subshells)
-{
-    return jk_mutex_open(&subshells->lock);
-}
-
 /* Returns whether it was in the list; its reference is the caller's then. */
 static bool list_remove(jk_subshells *list, jk_subshell *subshell)
 {
@@ -32,12 +27,7 @@ static bool list_remove(jk_subshells *list, jk_subshell *subshell)
 void jk_subshell_end(jk_subshell *subshell, const char *why)
 {
     bool listed = list_remove(&subshell->server->requests->subshells, subshell);
-    jk_request *request = jk_inbox_close(&subshell->inbox);
-    while (request) {
-        jk_request *next = request->queued.next;
-        jk_request_refuse(request, request->is_execute ? NULL : why);
-        request = next;
-    }
+    jk_requests_refuse(jk_inbox_close(&subshell->inbox), why);
     jk_inbox_signal(&subshell->inbox);
     if (listed) jk_subshell_release(subshell);
 }

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define SIGNAL_STACK (256u << 10)
 
@@ -14,17 +13,12 @@ static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 static bool stack_key_made;
 
-/* One page of the system before the stack, which faults. */
-static size_t guard_size(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static void stack_release(void *memory)
 {
     stack_t now, none = {.ss_flags = SS_DISABLE};
-    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == (char *)memory + guard_size()) sigaltstack(&none, NULL);
-    munmap(memory, guard_size() + SIGNAL_STACK);
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == (char *)memory + drupe_page_size())
+        sigaltstack(&none, NULL);
+    munmap(memory, drupe_page_size() + SIGNAL_STACK);
 }
 
 static void stack_key_make(void)
@@ -37,7 +31,7 @@ void jk_thread_signal_stack(void)
     if (JK_SANITIZED) return;
     pthread_once(&stack_once, stack_key_make);
     if (!stack_key_made || pthread_getspecific(stack_key)) return;
-    size_t guard = guard_size();
+    size_t guard = drupe_page_size(); /* before the stack: it faults */
     char *memory = mmap(NULL, guard + SIGNAL_STACK, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;

@@ -35,7 +35,7 @@ static inline int64_t jk_clock(void)
     return (int64_t)drupe_now_ns();
 }
 /* A lock that knows its owner: a crashed thread gives up what it holds, and nothing else. */
-int jk_mutex_open(pthread_mutex_t *lock);
+void jk_mutex_open(pthread_mutex_t *lock);
 void jk_event_raise(int eventfd); /* async-signal-safe */
 void jk_event_clear(int eventfd);
 

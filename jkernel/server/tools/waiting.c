@@ -4,14 +4,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-int jk_mutex_open(pthread_mutex_t *lock)
+void jk_mutex_open(pthread_mutex_t *lock)
 {
-    pthread_mutexattr_t attributes;
-    if (pthread_mutexattr_init(&attributes) != 0) return -1;
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-    int result = pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    return result == 0 ? 0 : -1;
+    *lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 }
 
 void jk_event_raise(int eventfd)

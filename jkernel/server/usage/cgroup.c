@@ -8,10 +8,9 @@
 
 #define SMALL_SIZE 4096u
 
-uint64_t jk_cgroup_kills(const drupe_group *memory, bool *machine)
+uint64_t jk_cgroup_kills(const drupe_group *memory)
 {
     char text[SMALL_SIZE];
-    *machine = false;
     if (memory->path[0]) {
         const char *name = memory->unified ? "memory.events" : "memory.oom_control";
         uint64_t kills = DRUPE_NOT_KNOWN;
@@ -19,7 +18,6 @@ uint64_t jk_cgroup_kills(const drupe_group *memory, bool *machine)
             kills = drupe_number_after(text, "oom_kill ");
         if (kills != DRUPE_NOT_KNOWN) return kills;
     }
-    *machine = true;
     char *all = malloc(64u << 10);
     uint64_t kills = DRUPE_NOT_KNOWN;
     if (all && drupe_proc_read("vmstat", all, 64u << 10) > 0) kills = drupe_number_after(all, "oom_kill ");

@@ -11,34 +11,6 @@
 
 #define SOON (200 * JK_MILLISECOND)
 
-struct jk_usage {
-    pthread_mutex_t lock;
-    drupe_groups group;
-    bool found;
-    int64_t taken;          /* when the samples were; 0: none yet */
-    double busy, whole;     /* of the machine or group: time used, time there was */
-    double own_percent;     /* of one CPU */
-    double machine_percent; /* of all that may be used */
-    jk_tree tree;
-};
-
-jk_usage *jk_usage_create(void)
-{
-    jk_usage *usage = calloc(1, sizeof *usage);
-    if (usage && jk_mutex_open(&usage->lock) != 0) {
-        free(usage);
-        usage = NULL;
-    }
-    return usage;
-}
-
-void jk_usage_release(jk_usage *usage)
-{
-    if (!usage) return;
-    pthread_mutex_destroy(&usage->lock);
-    free(usage);
-}
-
 /* --- Samples
  * ------------------------------------------------------------------------------------------------
  */

@@ -18,8 +18,8 @@ typedef struct jk_memory {
     uint64_t total, available, used, free, active, inactive, cached, shared, wired;
 } jk_memory;
 
-/* Out-of-memory kills counted so far: of the group, else of the machine (`*machine` is then true). */
-uint64_t jk_cgroup_kills(const drupe_group *memory, bool *machine);
+/* Out-of-memory kills counted so far: of the group, else of the machine. */
+uint64_t jk_cgroup_kills(const drupe_group *memory);
 /* CPU time that the group has used; negative: not known. */
 double jk_cgroup_cpu_time(const drupe_groups *group);
 /* Fill `memory` from the host, then narrow it to the group's limit if one is smaller. */
@@ -47,10 +47,16 @@ void jk_children_add(long process, jk_processes *found);
 /* --- usage_reply.c ------------------------------------------------------------------------------------- */
 
 /* The samples that percentages are taken against. Zeroed to begin with; used under its own lock. */
-typedef struct jk_usage jk_usage;
-
-jk_usage *jk_usage_create(void);        /* NULL: no memory */
-void jk_usage_release(jk_usage *usage); /* NULL-safe */
+typedef struct jk_usage {
+    pthread_mutex_t lock;
+    drupe_groups group;
+    bool found;
+    int64_t taken;          /* when the samples were; 0: none yet */
+    double busy, whole;     /* of the machine or group: time used, time there was */
+    double own_percent;     /* of one CPU */
+    double machine_percent; /* of all that may be used */
+    jk_tree tree;
+} jk_usage;
 
 /* The content of usage_reply, for free(); NULL: no memory. `devices` is a JSON array, or empty for none. */
 char *jk_usage_reply(jk_usage *usage, const char *devices, size_t size);

@@ -205,7 +205,7 @@ void client_send(test_client *client, jk_channel channel, const char *type, cons
 
 bool client_offer(test_client *client, jk_channel channel, const char *header, const char *content, int ms)
 {
-    jk_slice parts[JK_SIGNED_PARTS] = {
+    jk_bytes parts[JK_SIGNED_PARTS] = {
         {header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
     char signature[JK_SIGNATURE_SIZE];
     int size = jk_signer_sign(client->signer, parts, signature);
@@ -232,7 +232,7 @@ void client_execute(test_client *client, const char *code, const char *more, cha
     client_send(client, JK_SHELL, "execute_request", content, id);
 }
 
-static json_t *part_load(jk_slice part)
+static json_t *part_load(jk_bytes part)
 {
     json_error_t error;
     json_t *value = json_loadb(part.data, part.size, 0, &error);
@@ -267,10 +267,10 @@ bool client_receive(test_client *client, jk_channel channel, int timeout_ms, tes
     if (jk_frames_receive(client->sockets[channel], &frames) <= 0) return false;
     jk_message *parsed = jk_message_parse(&frames, client->signer, NULL, &problem);
     if (!parsed) fail_msg("the kernel sent a bad message: %s", problem);
-    message->header = part_load(jk_message_header(parsed));
-    message->parent = part_load(jk_message_parent_header(parsed));
-    message->metadata = part_load(jk_message_metadata(parsed));
-    message->content = part_load(jk_message_content(parsed));
+    message->header = part_load(parsed->parts[JK_HEADER]);
+    message->parent = part_load(parsed->parts[JK_PARENT_HEADER]);
+    message->metadata = part_load(parsed->parts[JK_METADATA]);
+    message->content = part_load(parsed->parts[JK_CONTENT]);
     header_check(message->header);
     copy_text(message->header, "msg_type", message->type);
     copy_text(message->header, "msg_id", message->id);

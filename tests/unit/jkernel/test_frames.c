@@ -28,12 +28,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static jk_slice slice(const char *text)
+static jk_bytes slice(const char *text)
 {
-    return (jk_slice){text, strlen(text)};
+    return (jk_bytes){text, strlen(text)};
 }
 
-static void add(jk_frames *frames, jk_slice bytes)
+static void add(jk_frames *frames, jk_bytes bytes)
 {
     if (!frames->items) {
         frames->capacity = 2048;
@@ -49,7 +49,7 @@ static void add(jk_frames *frames, jk_slice bytes)
 static jk_frames sealed(const char *const parts[JK_SIGNED_PARTS])
 {
     jk_frames frames = {0};
-    jk_slice slices[JK_SIGNED_PARTS];
+    jk_bytes slices[JK_SIGNED_PARTS];
     char signature[JK_SIGNATURE_SIZE];
     for (int i = 0; i < JK_SIGNED_PARTS; i++) slices[i] = slice(parts[i]);
     assert_int_equal(jk_signer_sign(signer, slices, signature), 64);
@@ -78,7 +78,7 @@ static void check_parts(const char *header, const char *parent, const char *meta
     check_refused(sealed(parts), reason);
 }
 
-static bool slice_equals(jk_slice bytes, const char *text)
+static bool slice_equals(jk_bytes bytes, const char *text)
 {
     return bytes.size == strlen(text) && memcmp(bytes.data, text, bytes.size) == 0;
 }
@@ -101,9 +101,9 @@ static void test_good(void **state)
     assert_null(message->subshell);
     assert_int_equal(message->identities, 1);
     assert_true(slice_equals(jk_message_identity(message, 0), "client"));
-    assert_true(slice_equals(jk_message_header(message), HEADER));
-    assert_true(slice_equals(jk_message_parent_header(message), "{}"));
-    assert_true(slice_equals(jk_message_content(message), parts[3]));
+    assert_true(slice_equals(message->parts[JK_HEADER], HEADER));
+    assert_true(slice_equals(message->parts[JK_PARENT_HEADER], "{}"));
+    assert_true(slice_equals(message->parts[JK_CONTENT], parts[3]));
     assert_int_equal(jk_message_buffer_count(message), 2);
     assert_true(slice_equals(jk_message_buffer(message, 0), "raw"));
     assert_int_equal(jk_message_buffer(message, 1).size, 0);
@@ -267,7 +267,7 @@ static void test_socket_round_trip(void **state)
     void *left = zmq_socket(context, ZMQ_PAIR), *right = zmq_socket(context, ZMQ_PAIR);
     assert_int_equal(zmq_bind(left, "inproc://frames"), 0);
     assert_int_equal(zmq_connect(right, "inproc://frames"), 0);
-    jk_slice buffers[40];
+    jk_bytes buffers[40];
     for (int i = 0; i < 40; i++) buffers[i] = slice("buffer");
     jk_envelope envelope = {
         .topic = slice("topic"), .header = slice(HEADER), .buffers = buffers, .nbuffers = 40};
@@ -281,7 +281,7 @@ static void test_socket_round_trip(void **state)
         return;
     }
     assert_true(slice_equals(jk_message_identity(message, 0), "topic"));
-    assert_true(slice_equals(jk_message_parent_header(message), "{}"));
+    assert_true(slice_equals(message->parts[JK_PARENT_HEADER], "{}"));
     assert_int_equal(jk_message_buffer_count(message), 40);
     jk_message_release(message);
     assert_int_equal(jk_frames_receive(right, &frames), 0);

@@ -73,7 +73,7 @@ static void test_not_zmq(void **state)
     zmq_close(stream);
 }
 
-static void send_signed(const jk_slice parts[JK_SIGNED_PARTS])
+static void send_signed(const jk_bytes parts[JK_SIGNED_PARTS])
 {
     char signature[JK_SIGNATURE_SIZE];
     int size = jk_signer_sign(the_client.signer, parts, signature);
@@ -89,7 +89,7 @@ static void test_replay(void **state)
     (void)state;
     const char *header = "{\"msg_id\":\"again\",\"msg_type\":\"execute_request\"}";
     const char *content = "{\"code\":\"print once\"}";
-    jk_slice parts[JK_SIGNED_PARTS] = {
+    jk_bytes parts[JK_SIGNED_PARTS] = {
         {header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
     test_received reply;
     send_signed(parts);
@@ -136,7 +136,7 @@ static void test_nulls_and_extras(void **state)
     for (int i = 0; i < 2; i++) {
         char id[4];
         snprintf(id, sizeof id, "n%d", i);
-        jk_slice parts[JK_SIGNED_PARTS] = {
+        jk_bytes parts[JK_SIGNED_PARTS] = {
             {headers[i], strlen(headers[i])}, {"null", 4}, {"null", 4}, {"{\"code\":\"\"}", 11}};
         test_received reply;
         send_signed(parts);
@@ -154,7 +154,7 @@ static void test_large(void **state)
     memset(content, ' ', size);
     const char *header = "{\"msg_id\":\"big\",\"msg_type\":\"complete_request\"}";
     content[0] = '{';
-    jk_slice parts[JK_SIGNED_PARTS] = {{header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, size}};
+    jk_bytes parts[JK_SIGNED_PARTS] = {{header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, size}};
     send_signed(parts);
     check_alive();
     content[size - 1] = '}';

@@ -17,12 +17,12 @@
     "a34d4a"                                                                                                 \
     "6b4b636e070a38bce737"
 
-static const jk_slice parts[JK_SIGNED_PARTS] = {
+static const jk_bytes parts[JK_SIGNED_PARTS] = {
     {"what do ", 8}, {"ya want", 7}, {"", 0}, {" for nothing?", 13}};
 
-static jk_slice slice(const char *text)
+static jk_bytes slice(const char *text)
 {
-    return (jk_slice){text, strlen(text)};
+    return (jk_bytes){text, strlen(text)};
 }
 
 static void check_vector(const char *scheme, const char *expected)
@@ -59,7 +59,7 @@ static void test_wrong(void **state)
         wrong[i] = right;
     }
     assert_true(jk_signer_verify(signer, slice(wrong), parts));
-    jk_slice moved[JK_SIGNED_PARTS] = {parts[1], parts[0], parts[2], parts[3]};
+    jk_bytes moved[JK_SIGNED_PARTS] = {parts[1], parts[0], parts[2], parts[3]};
     assert_false(jk_signer_verify(signer, slice(wrong), moved));
     jk_signer_release(signer);
 }
@@ -71,9 +71,9 @@ static void test_wrong_length(void **state)
     assert_int_equal(jk_signer_create("hmac-sha256", KEY, 4, &signer), 0);
     char longer[] = SHA256 "0";
     for (size_t size = 0; size <= 65; size++) {
-        assert_int_equal(jk_signer_verify(signer, (jk_slice){longer, size}, parts), size == 64);
+        assert_int_equal(jk_signer_verify(signer, (jk_bytes){longer, size}, parts), size == 64);
     }
-    assert_false(jk_signer_verify(signer, (jk_slice){NULL, 0}, parts));
+    assert_false(jk_signer_verify(signer, (jk_bytes){NULL, 0}, parts));
     jk_signer_release(signer);
 }
 

@@ -385,7 +385,7 @@ static void test_publish_buffers(void **state)
     assert_int_equal(jk_message_buffer_count(message), 3);
     assert_int_equal(jk_message_buffer(message, 1).size, 0);
     assert_memory_equal(jk_message_buffer(message, 2).data, "three", 5);
-    assert_memory_equal(jk_message_metadata(message).data, "{\"m\":1}", 7);
+    assert_memory_equal(message->parts[JK_METADATA].data, "{\"m\":1}", 7);
     jk_message_release(message);
 }
 

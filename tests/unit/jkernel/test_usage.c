@@ -57,11 +57,10 @@ static void test_nothing_there(void **state)
     (void)state;
     drupe_groups group;
     jk_memory memory;
-    bool machine;
     drupe_groups_find(&group);
     assert_string_equal(group.memory.path, "");
     assert_true(drupe_group_memory_limit(&group.memory, NULL) == 0);
-    assert_true(jk_cgroup_kills(&group.memory, &machine) == DRUPE_NOT_KNOWN && machine);
+    assert_true(jk_cgroup_kills(&group.memory) == DRUPE_NOT_KNOWN);
     assert_true(drupe_group_cpus(&group.cpu) <= 0 && jk_cgroup_cpu_time(&group) < 0);
     jk_memory_read(&group.memory, &memory);
     assert_true(memory.total == 0);
@@ -71,14 +70,13 @@ static void test_garbage(void **state)
 {
     (void)state;
     drupe_groups group;
-    bool machine;
     put("self/cgroup", "\n:\n0:\n0::\n::::\n4:mem\n0::/../../etc\n");
     put("self/mountinfo", "30 24\n - cgroup2 x y\n30 24 0:26 / %s/none rw - cgroup2 cgroup2 rw\nx - \n",
         root);
     drupe_groups_find(&group);
     assert_true(drupe_group_memory_limit(&group.memory, NULL) == 0);
     put("vmstat", "nr_free 3\noom_kill 7\n");
-    assert_true(jk_cgroup_kills(&group.memory, &machine) == 7 && machine);
+    assert_true(jk_cgroup_kills(&group.memory) == 7);
 }
 
 /* The smallest limit between the group and the mount point, and nothing above. */
@@ -87,7 +85,6 @@ static void test_nested(void **state)
     (void)state;
     drupe_groups group;
     drupe_group at;
-    bool machine;
     put("self/cgroup", "0::/a/b/c\n");
     put("self/mountinfo", "30 24 0:26 / %s/mount rw,nosuid shared:4 - cgroup2 cgroup2 rw\n", root);
     put("mount/a/b/c/memory.max", "max\n");
@@ -101,7 +98,7 @@ static void test_nested(void **state)
     drupe_groups_find(&group);
     assert_true(drupe_group_memory_limit(&group.memory, &at) == 5000);
     assert_string_equal(strrchr(at.path, '/'), "/b");
-    assert_true(jk_cgroup_kills(&group.memory, &machine) == 12 && !machine);
+    assert_true(jk_cgroup_kills(&group.memory) == 12);
     assert_true(drupe_group_cpus(&group.cpu) > 1.49 && drupe_group_cpus(&group.cpu) < 1.51);
     assert_true(jk_cgroup_cpu_time(&group) > 2.49 && jk_cgroup_cpu_time(&group) < 2.51);
 }
@@ -111,7 +108,6 @@ static void test_version_1(void **state)
 {
     (void)state;
     drupe_groups group;
-    bool machine;
     put("self/cgroup", "5:cpu,cpuacct:/job\n4:memory:/job\n0::/\n");
     put("self/mountinfo",
         "33 24 0:28 / %s/v1/memory rw - cgroup cgroup rw,memory\n"
@@ -125,7 +121,7 @@ static void test_version_1(void **state)
     put("v1/cpu/job/cpuacct.usage", "3000000000\n");
     drupe_groups_find(&group);
     assert_true(drupe_group_memory_limit(&group.memory, NULL) == 7777);
-    assert_true(jk_cgroup_kills(&group.memory, &machine) == 2 && !machine);
+    assert_true(jk_cgroup_kills(&group.memory) == 2);
     assert_true(drupe_group_cpus(&group.cpu) <= 0);
     assert_true(jk_cgroup_cpu_time(&group) > 2.9 && jk_cgroup_cpu_time(&group) < 3.1);
 }

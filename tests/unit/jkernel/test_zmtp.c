@@ -38,7 +38,7 @@ static void read_all(const jk_buffer *bytes, size_t step, char *events)
     jk_zmtp reader = {.frame_most = 1000};
     *events = '\0';
     for (size_t at = 0; at < bytes->size; at += step) {
-        jk_slice rest = {bytes->data + at, bytes->size - at < step ? bytes->size - at : step}, body = {0};
+        jk_bytes rest = {bytes->data + at, bytes->size - at < step ? bytes->size - at : step}, body = {0};
         for (bool go_on = true; go_on;) {
             char *end = events + strlen(events);
             switch (jk_zmtp_read(&reader, &rest, &body)) {
@@ -133,7 +133,7 @@ static void wire_message_check(size_t content_size, size_t nbuffers, bool taken)
     memset(content, ' ', content_size);
     content[0] = '{';
     content[content_size - 1] = '}';
-    const jk_slice buffers[] = {{"one", 3}, {NULL, 0}};
+    const jk_bytes buffers[] = {{"one", 3}, {NULL, 0}};
     atomic_size_t total = 7;
     jk_envelope envelope = {
         .topic = {"topic", 5},
@@ -152,7 +152,7 @@ static void wire_message_check(size_t content_size, size_t nbuffers, bool taken)
         jk_buffer_append(&bytes, wire->parts[i].data, wire->parts[i].size);
     assert_int_equal(bytes.size, READY_END + wire->size);
     jk_zmtp reader = {.frame_most = 1u << 20};
-    jk_slice rest = {bytes.data, bytes.size}, body = {0}, frames[16] = {{0}};
+    jk_bytes rest = {bytes.data, bytes.size}, body = {0}, frames[16] = {{0}};
     assert_int_equal(jk_zmtp_read(&reader, &rest, &body), JK_ZMTP_READY);
     size_t count = 0;
     do {
