@@ -328,9 +328,20 @@ static void names_like_ours(void **state)
     assert_int_equal(access(path, F_OK), 0);
     assert_int_equal(access(tag, F_OK), 0);
     assert_true(info().entries >= 3 && info().bytes <= 4096);
+    char empty[256];
+    snprintf(empty, sizeof empty, "%s/%s", cache_folder, "fedcba9876543210fedcba9876543210.bin");
+    write_file(empty, "", 0); /* as a machine that stopped leaves it */
     OK(drupe_cache_clear(NULL));
     assert_int_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(empty, F_OK), 0);
     assert_int_equal(info().entries, 1);
+    /* One of others that is larger than the limit leaves ours their room. */
+    char large[8192] = "larger than what the cache may take";
+    write_file(path, large, sizeof large);
+    start_again();
+    make_room_for_others();
+    assert_true(info().entries >= 3);
+    OK(drupe_cache_clear(NULL));
     assert_int_equal(unlink(path), 0);
     write_file(tag, "mine", 4);
     start_again();

@@ -214,6 +214,23 @@ static void a_turn_behind_a_failure_fails(void **state)
     drupe_event_release(failure);
 }
 
+static void a_wait_is_for_what_stands_before_an_early_failure(void **state)
+{
+    (void)state;
+    const drupe_error error = {.status = DRUPE_E_INVALID, .text = "mine"};
+    drupe_event *gate = bench_gate(), *turns[2];
+    OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue, .waits = &gate, .nwaits = 1}, &turns[0]));
+    OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &turns[1]));
+    OK(drupe_event_finish(turns[1], &error));
+    assert_int_equal(drupe_queue_wait(bench.queue, SECOND / 100), DRUPE_E_TIMEOUT);
+    assert_int_equal(drupe_queue_pending(bench.queue), 1);
+    bench_open_gate(gate);
+    while (drupe_event_state_of(turns[0]) != DRUPE_EVENT_RUNNING) continue;
+    OK(drupe_event_finish(turns[0], NULL));
+    FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INVALID, "mine");
+    release_all(turns, 2);
+}
+
 static void an_event_that_failed_already_fails_what_waits(void **state)
 {
     (void)state;
@@ -525,6 +542,7 @@ int main(void)
         TEST(the_caller_ends_its_events),
         TEST(a_turn_is_the_callers_once_it_has_come),
         TEST(a_turn_behind_a_failure_fails),
+        TEST(a_wait_is_for_what_stands_before_an_early_failure),
         TEST(an_event_that_failed_already_fails_what_waits),
         TEST(profiling_queues_have_times),
         TEST(displays_may_ask_for_times),
