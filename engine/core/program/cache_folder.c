@@ -91,7 +91,7 @@ drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
             all += entries[i].bytes;
     }
     uint64_t most = all > limit ? limit - limit / 8 : limit;
-    for (size_t i = 0; i < nentries && all > most; i++) {
+    for (size_t i = 0; i < nentries && (all > most || !limit); i++) { /* empty ones, too */
         if (!*entries[i].name || unlinkat(folder, entries[i].name, 0) != 0) continue;
         all -= entries[i].bytes;
         gone += entries[i].bytes;
