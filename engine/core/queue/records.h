@@ -159,8 +159,8 @@ struct drupe_queue {
     drupe_order order;
     drupe_records records;
     drupe_event_store store;
-    _Atomic(uint64_t)
-        stuck; /* the oldest submission when waiting did not help; throttle.c's, without the lock */
+    /* The oldest submission when waiting did not help; throttle.c's, without the lock. */
+    _Atomic(uint64_t) stuck;
     drupe_proof proof;
     uint64_t timed_from; /* of PROFILING that came later: events of those before have no times */
     drupe_names names;
@@ -170,8 +170,8 @@ struct drupe_queue {
     bool shared;                  /* others may give work to the driver's queue */
     bool is_default;              /* a device points to it; library lock */
     LIST_ENTRY(drupe_queue) link; /* all queues; queue_list.c's, with its lock */
-    SLIST_ENTRY(drupe_queue)
-    deferred; /* queues with deferred work; waiter.c's, with its lock, as is the next */
+    /* Queues with deferred work; waiter.c's, with its lock. */
+    SLIST_ENTRY(drupe_queue) deferred;
     bool on_deferred_list;
 };
 
