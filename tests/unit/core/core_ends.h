@@ -18,7 +18,6 @@ _Noreturn void ends_fail(const char *what, int line);
         if (!(condition)) ends_fail(#condition, __LINE__);                                                   \
     } while (0)
 /* The call is refused, because this is a forked child. */
-#define ENDS_FORKED(call)                                                                                    \
-    ENDS_MUST((call) != DRUPE_OK && strstr(drupe_error_last()->text, "fork"))
+#define ENDS_FORKED(call) ENDS_MUST((call) != DRUPE_OK && strstr(drupe_error_last()->text, "fork"))
 
 #endif

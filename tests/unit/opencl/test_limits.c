@@ -136,8 +136,7 @@ static void cards_of_vendors(void **state)
             uint64_t number[3] = {0};
             drupe_status status = B->device_info(device, numbers[k].key, number, NULL);
             assert_int_equal(status, numbers[k].expected == UINT64_MAX ? DRUPE_E_UNSUPPORTED : DRUPE_OK);
-            if (status == DRUPE_OK && numbers[k].expected)
-                assert_int_equal(number[0], numbers[k].expected);
+            if (status == DRUPE_OK && numbers[k].expected) assert_int_equal(number[0], numbers[k].expected);
         }
         close_device(device);
         B->unload(library);
