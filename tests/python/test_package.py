@@ -20,6 +20,23 @@ def test_import_is_light(fresh):
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.parametrize("first", ["drupe._members", "drupe._engine", "drupe.array"])
+def test_any_module_may_be_imported_first(fresh, first):
+    """A function that is a member is pickled by the module it is written in, which a new process imports first."""
+    result = fresh(f"import {first}; import drupe; drupe.Queue.memcpy; assert drupe.Queue('host').name")
+    assert result.returncode == 0, result.stderr
+
+
+def test_members_in_python_are_looked_through():
+    """IPython shows what a descriptor of a type in C gives, for ? and completion, and not what a property does."""
+    import inspect
+
+    for owner, name in ((drupe.Queue, "name"), (drupe.Context, "platform"), (drupe.Event, "execution_status")):
+        assert inspect.isgetsetdescriptor(vars(owner)[name]) and vars(owner)[name].__doc__
+    with pytest.raises(AttributeError, match="not writable"):
+        drupe.Queue("host").name = "other"
+
+
 def test_the_doctor_is_a_command(fresh):
     result = fresh("import drupe; drupe.doctor()")
     assert result.stderr.endswith("AttributeError: module 'drupe' has no attribute 'doctor'. It is a command: "
