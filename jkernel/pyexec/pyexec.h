@@ -6,7 +6,9 @@
  * There is one kernel per process, so its state (pyexec_kernel.c, at the bottom of the room) is process-wide;
  * the Python types live in the module state. Unless said otherwise a function needs the GIL, and returns -1
  * or NULL with an exception set.
- */
+ *
+ * Locks: workers.lock (pyexec_worker.c); the two of pyexec_link.c, of which answer_mutex is held while the
+ * engine answers. Threads: workers (pyexec_worker.c). */
 #ifndef JK_PYEXEC_H
 #define JK_PYEXEC_H
 

@@ -12,8 +12,8 @@
  * The captured descriptors are drained by the io thread or whoever enqueues output, under stdio.lock. All but
  * main block every signal that is not raised by a fault.
  *
- * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, subshells.lock,
- * input.lock, replies.lock and watchdog.lock are taken alone. */
+ * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, input.lock,
+ * replies.lock and watchdog.lock are taken alone, subshells.lock before those of the executor. */
 #ifndef JK_SERVER_ROOM_H
 #define JK_SERVER_ROOM_H
 

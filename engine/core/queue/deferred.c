@@ -1,8 +1,8 @@
 /* Work that must wait for another context, another backend, a host function or the caller.
  *
- * The waiter (waiter.c) is the only one to launch deferred work, except that work of core's own threads
- * begins at once where nothing stands before it: it polls what the first deferred entry of each queue waits
- * for (of an out-of-order queue, every deferred one). */
+ * The waiter (waiter.c) polls what the first deferred entry of each queue waits for (of an out-of-order
+ * queue, every one), and it alone launches deferred work. Only work of core's own threads begins at once
+ * where nothing stands before it. */
 #include "core/queue/launch.h"
 #include <stdlib.h>
 #include <string.h>

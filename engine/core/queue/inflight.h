@@ -81,7 +81,8 @@ drupe_status drupe_inflight_load(drupe_inflight *entry, const drupe_submit_info 
                                  size_t more) DRUPE_MUST_CHECK;
 /* An event of its own for the entry, unless it has one. */
 drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry) DRUPE_MUST_CHECK;
-/* Its event, for the caller; of an entry that is on a list: with a reference of its own. */
+/* Its event, for the caller: the entry's own reference if it was over when it was launched, or else another
+ * one. */
 static inline drupe_event *drupe_inflight_give_event(drupe_inflight *entry)
 {
     drupe_event *event = entry->event;
@@ -147,8 +148,8 @@ drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complet
 /* Push what was submitted to the hardware. */
 void drupe_queue_flush_locked(drupe_queue *queue);
 
-/* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
- * list after unlocking. */
+/* Look at what is over, in order, and detach it: of an in-order queue at most `most`. `hasty`: an entry that
+ * none has answered for is asked another time. The caller drops the list after unlocking. */
 drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty);
 /* Some of that, if it is time to look. The next submission keeps `bytes` alive. */
 drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);

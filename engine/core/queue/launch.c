@@ -1,4 +1,4 @@
-/* Giving work to the backend, or holding it; and marks, which are events at the end of what was launched.
+/* Giving work to the backend, or holding it; and marks, which are events at the end of what a queue has.
  *
  * Who gets an event. Work that nobody looks at has none, which is cheaper on every driver; one in 64, or one
  * that keeps much memory alive, gets an event all the same, so that references are dropped in time. */

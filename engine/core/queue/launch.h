@@ -92,8 +92,9 @@ bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
 /* Hand the work to the backend. */
 drupe_status drupe_inflight_launch(drupe_queue *queue, drupe_inflight *entry,
                                    const drupe_work *work) DRUPE_MUST_CHECK;
-/* An event at the end of what was launched, retained: the last entry's own or a barrier's; NULL when there
- * is no entry. `before`: a deferred entry to stop at, or NULL. */
+/* An event at the end of the queue, retained: of the last deferred work that is not over, or else the last
+ * entry's own, or that of a barrier put behind it; NULL when there is no entry. `before`: a deferred entry;
+ * then the end of what stands before it. */
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before,
                               drupe_event **event) DRUPE_MUST_CHECK;
 /* Without the lock: the thread's last error refused this entry, which is dropped. */

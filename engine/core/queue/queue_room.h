@@ -7,13 +7,14 @@
  * fault_deliver.c, fault_text.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
  * queue_list.c.
  *
- * Headers: this one, launch.h, waiter.h, valid.h.
+ * Headers, bottom up: records.h, inflight.h, this one, waiter.h, launch.h, valid.h.
  *
  * Owns: queues, events, entries; the list of queues; the waiter's list.
  *
  * Locks, in the order in which they may be taken: `serving` of watch.c; queue->lock (one queue's entries;
  * held during its backend calls, never while references are dropped); kernel->lock; the lock of waiter.c
- * (queues with deferred work, and waiting for deferred events). No thread holds two queue locks.
+ * (queues with deferred work, and waiting for deferred events); the leaves of worker.c and queue_list.c. No
+ * thread holds two queue locks.
  *
  * Threads: drupe-waiter (waiter.c), drupe-worker (worker.c). They never drop what a caller gave. */
 #ifndef DRUPE_CORE_QUEUE_ROOM_H
@@ -45,7 +46,7 @@ bool drupe_event_leave(drupe_event *event, drupe_phase from, drupe_phase to);
 void drupe_event_keep_no_more(drupe_queue *queue);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
-/* Ask the backend if it is still its own. No queue lock may be held. */
+/* Its phase, after asking the backend if that still has it. No queue lock may be held. */
 drupe_phase drupe_event_poll(drupe_event *event);
 /* The same for a caller that holds the queue's lock and polls in the order of submission. */
 drupe_phase drupe_event_poll_locked(drupe_event *event);

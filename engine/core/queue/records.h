@@ -26,7 +26,7 @@ typedef struct drupe_pieces {
 
 typedef enum drupe_phase {
     DRUPE_PHASE_DEFERRED, /* core has it */
-    DRUPE_PHASE_RUNNING,  /* a host task on core's worker */
+    DRUPE_PHASE_RUNNING,  /* a host function or copy on core's worker, or the caller's turn */
     DRUPE_PHASE_NATIVE,   /* the backend has it */
     DRUPE_PHASE_SETTLING, /* a thread is writing down why it failed */
     DRUPE_PHASE_COMPLETE,
@@ -67,10 +67,11 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 
 /* Of a deferred entry. deferred.c's; there is none in an entry that is not deferred. */
 typedef struct drupe_deferral {
-    drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
+    drupe_event *marker; /* retained: before work that core or the caller does, the end of what stands before
+                            it on the queue */
     void *copy;          /* malloc'ed: what `work` points to */
     drupe_work work;
-    drupe_job job; /* of a host task that core runs */
+    drupe_job job; /* of work that core's worker does */
 } drupe_deferral;
 
 /* What every submission needs comes first, on few cache lines. inflight.c's; `done` is the backend's answer.
@@ -121,7 +122,7 @@ typedef struct drupe_event_store {
 
 /* Work without an event, and how its end is known. inflight.c's. */
 typedef struct drupe_proof {
-    size_t unmarked;       /* submissions without an event since the last one with one */
+    size_t unmarked; /* submissions without an event since the last one with one; not the marks of mark.c */
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
     bool silent;           /* work without an event was launched since the last wait */

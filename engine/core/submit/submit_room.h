@@ -1,4 +1,4 @@
-/* The public submissions: everything is checked here, so that nothing below need do it.
+/* The public submissions: what the caller gives is checked here, so that nothing below need do it.
  *
  * Files: submit.c (the steps of every submission; kernels), fast_launch.c (launches with which nothing is
  * wrong), copy.c (copies, fills, hints), bounds.c (instrumented kernels).
@@ -11,8 +11,9 @@
 #include "core/services/services_room.h"
 #include "core/transfer/transfer_room.h"
 
-/* fast_launch.c: submit a kernel launch that is valid, has no `keeps` and does not print. It may be deferred
- * or fail there. False: nothing has happened, and the steps launch it or say what is wrong. */
+/* fast_launch.c: submit a kernel launch that is valid, has at most DRUPE_ARG_SUMMARY_MOST arguments, no LOCAL
+ * one and no `keeps`, does not print, and whose memory need not be waited for. It may be deferred or fail
+ * there. False: nothing has happened, and the steps launch it or say what is wrong. */
 bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                        const drupe_arg *args, size_t nargs, drupe_event **event,
                        drupe_status *status) DRUPE_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Queues, events and submissions.
+/* Queues and events, and the rules of submissions (drupe/submit.h).
  *
  * Ordering. A queue is in-order unless it was opened otherwise: a submission starts after everything
  * submitted to it earlier has finished. On an out-of-order queue only waits and barriers order: a barrier
@@ -17,11 +17,11 @@
  *
  * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is kept until it
  * has finished; of memory the bytes, not the handle: that is the caller's, who has it during the call.
- * References are dropped only inside drupe_submit_*(), drupe_queue_collect(), drupe_queue_pace(),
- * drupe_queue_release(), drupe_failures_watch(), drupe_trace_update(), drupe_library_settle() and _close(),
- * drupe_memory_export() and, when memory is short, drupe_memory_alloc() and _alloc_result(), on the calling
- * thread: never on a driver's or the engine's own thread. The engine's threads never call back into the
- * caller.
+ * References are dropped only inside drupe_submit_*(), drupe_queue_collect(), drupe_queue_pace() and
+ * _pace_heavy(), drupe_queue_release(), drupe_failures_watch(), drupe_trace_update(), drupe_library_settle()
+ * and _close(), drupe_memory_export() and, when memory is short, drupe_memory_alloc() and _alloc_result(), on
+ * the calling thread: never on a driver's or the engine's own thread. The engine's threads never call back
+ * into the caller.
  *
  * Contents. Memory that work was to write, and which did not run or failed, holds no result; see
  * drupe_memory_contents() of drupe/memory.h. A submission that would read it is refused with the first cause.

@@ -5,7 +5,8 @@
 
 #include "drupe/queue.h"
 
-/* Something to keep alive until the work is done: release(object) is called once, see Keep-alive above. */
+/* Something to keep alive until the work is done: release(object) is called once, see Keep-alive in
+ * drupe/queue.h. */
 typedef struct drupe_keep {
     void *object;
     void (*release)(void *object);

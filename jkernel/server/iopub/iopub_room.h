@@ -1,7 +1,8 @@
 /* The room of iopub: what leaves the outbox when, and through which publisher. Without encryption that is
  * ours (ports/publisher.c), with it libzmq's (iopub_curve.c). Stream text waits in the outbox while a
  * subscriber that reads is too far behind. Other iopub messages wait only while it is more than JK_KEPT_MOST
- * behind, with encryption never. Replies and questions always pass.
+ * behind, with encryption never. Replies and questions wait for
+ * nothing but what stands before them.
  *
  * Owns: the pace of stream text. Locks: none; the pace is written under outbox.lock or by the io thread
  * alone. Threads: the io thread's, but for opening. Replies and questions leave through jk_leaving, which the

@@ -80,7 +80,7 @@ typedef struct jk_outbox {
     int wake;              /* eventfd */
 } jk_outbox;
 
-/* The last three after the io thread has ended. */
+/* The last of these after the io thread has ended. */
 int jk_outbox_open(jk_outbox *outbox);
 void jk_outbox_close(jk_outbox *outbox); /* accept nothing any more */
 void jk_outbox_clear_locked(jk_outbox *outbox);

@@ -2,9 +2,9 @@
  * shell and in those beside it, and the questions that a request asks.
  *
  * Owns: inboxes and the requests in them, the list of subshells, the one open question, the replies that
- * leave through the control thread. Locks, each taken alone: inbox.lock, subshells.lock, input.lock,
- * replies.lock. Threads: io and control push, the executor's threads take and reply; each function says who
- * may call it. */
+ * leave through the control thread. Locks, each taken alone: inbox.lock, input.lock, replies.lock;
+ * subshells.lock is held over executor.debugger_open(), which may take a lock of the executor's. Threads: io
+ * and control push, the executor's threads take and reply; each function says who may call it. */
 #ifndef JK_REQUESTS_ROOM_H
 #define JK_REQUESTS_ROOM_H
 
@@ -58,7 +58,7 @@ jk_request *jk_inbox_take(jk_inbox *inbox);
 bool jk_inbox_announce(jk_inbox *inbox, const jk_request *request);
 /* The request with this sequence is replied to. */
 void jk_inbox_end(jk_inbox *inbox, uint64_t sequence);
-/* A cell has failed: no other one starts until the next one. */
+/* A cell has failed: no other starts until jk_inbox_take_cells(). */
 void jk_inbox_abort(jk_inbox *inbox);
 /* Take the cells that are queued, linked as above; others may start again. */
 jk_request *jk_inbox_take_cells(jk_inbox *inbox);
