@@ -169,6 +169,7 @@ static drupe_status look_through(making *m)
 {
     drupe_view *view = &m->view;
     m->open = calloc(view->nspans + 1, sizeof(drupe_view_span *));
+    m->nopen = 0;
     if (!m->open) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of what goes on.");
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *span = &m->spans[i];

@@ -117,7 +117,8 @@ void drupe_host_topology_probe(drupe_host_topology *topology, unsigned threads)
     memset(topology, 0, sizeof *topology);
     if (!allowed_cpus(&allowed) || (unsigned)CPU_COUNT_S(sizeof allowed, allowed.sets) != threads) return;
     topology->placements = calloc(threads, sizeof *topology->placements);
-    for (unsigned cpu = 0; topology->placements && cpu < ALL_CPUS; cpu++) {
+    if (!topology->placements) return;
+    for (unsigned cpu = 0; cpu < ALL_CPUS; cpu++) {
         if (!has_cpu(&allowed, cpu)) continue;
         placement *where = &topology->placements[topology->count++];
         where->cpu = cpu;
@@ -125,8 +126,7 @@ void drupe_host_topology_probe(drupe_host_topology *topology, unsigned threads)
         probe_caches(where);
     }
     probe_nodes(topology);
-    if (topology->count)
-        qsort(topology->placements, topology->count, sizeof *topology->placements, compare_placements);
+    qsort(topology->placements, topology->count, sizeof *topology->placements, compare_placements);
 }
 
 void drupe_host_topology_clear(drupe_host_topology *topology)

@@ -44,12 +44,13 @@ void drupe_pool_reset_peak(drupe_device *device)
 
 static void figures_fill(drupe_device *device, drupe_device_figures *figures)
 {
-    bool named = drupe_info_ready(device, DRUPE_INFO_NAME) != NULL;
+    const char *name = device->filter;
+    if (drupe_info_ready(device, DRUPE_INFO_NAME)) name = device->info[DRUPE_INFO_NAME].text;
     const uint64_t *total = drupe_info_ready(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
     drupe_device_use *use = &figures->use;
     *figures = (drupe_device_figures){.allocations = 0};
     snprintf(use->filter, sizeof use->filter, "%s", device->filter);
-    snprintf(use->name, sizeof use->name, "%s", named ? device->info[DRUPE_INFO_NAME].text : device->filter);
+    snprintf(use->name, sizeof use->name, "%s", name);
     use->backend = device->slot->backend->name;
     use->used = atomic_load(&device->use.used);
     use->flying = atomic_load(&device->use.flying);

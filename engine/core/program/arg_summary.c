@@ -183,6 +183,6 @@ void drupe_arg_summary_text(const drupe_arg_summary *summary, const drupe_keep *
     drupe_text whole = {0};
     add_summary(&whole, summary, refs, nrefs);
     snprintf(text, size, "%s", drupe_text_get(&whole));
-    if (whole.length >= size && size > 4) memcpy(text + size - 4, "...", 3); /* seen to be cut */
+    if (whole.length >= size && size > 4) snprintf(text + size - 4, 4, "..."); /* seen to be cut */
     drupe_text_clear(&whole);
 }

@@ -266,7 +266,10 @@ bool client_receive(test_client *client, jk_channel channel, int timeout_ms, tes
     const char *problem;
     if (jk_frames_receive(client->sockets[channel], &frames) <= 0) return false;
     jk_message *parsed = jk_message_parse(&frames, client->signer, NULL, &problem);
-    if (!parsed) fail_msg("the kernel sent a bad message: %s", problem);
+    if (!parsed) {
+        fail_msg("the kernel sent a bad message: %s", problem);
+        return false;
+    }
     message->header = part_load(parsed->parts[JK_HEADER]);
     message->parent = part_load(parsed->parts[JK_PARENT_HEADER]);
     message->metadata = part_load(parsed->parts[JK_METADATA]);
