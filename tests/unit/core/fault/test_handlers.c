@@ -210,8 +210,8 @@ static void parks(void)
     signal(SIGTERM, ends_there);
     if (drupe_fault_install(park) != DRUPE_OK || pthread_create(&thread, NULL, faulty, NULL) != 0) leave(BAD);
     while (!asked || !blocks(atomic_load(&parked), SIGTERM)) sched_yield();
-    pthread_kill(thread,
-                 SIGTERM); /* NOLINT(bugprone-bad-signal-to-kill-thread): it is blocked, and must not come */
+    /* It is blocked, and must not come. NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread) */
+    pthread_kill(thread, SIGTERM);
     leave(GOOD);
 }
 
