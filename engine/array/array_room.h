@@ -1,4 +1,7 @@
-/* What the files of this room share. Statuses and error details as in drupe/status.h. */
+/* The room of arrays: element types, shapes, and the choice and launch of a kernel for an operation.
+ *
+ * Owns: what target.c remembers, under its lock; no thread. Statuses and error details as in drupe/status.h.
+ */
 #ifndef DRUPE_ARRAY_ROOM_H
 #define DRUPE_ARRAY_ROOM_H
 

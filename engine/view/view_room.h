@@ -5,7 +5,8 @@
  * it is full), account.c (sums of cells, busy devices), intervals.c (unions of times), samples.c (memory) ->
  * view_take.c (a view is a copy of all that) -> json.c and the frames for people.
  *
- * Threads: a history belongs to whoever holds the recorder's lock; nothing else here takes one. */
+ * Locks: a history belongs to whoever holds recorder.c's `lock`; its `life` is taken first. live.c has a lock
+ * of its own. Threads: drupe-recorder (recorder.c), drupe-live (live.c). */
 #ifndef DRUPE_VIEW_ROOM_H
 #define DRUPE_VIEW_ROOM_H
 
