@@ -127,8 +127,9 @@ static void map_strided(struct bench *b)
                           .shape = {10, 10},
                           .strides = {{10, 1}, {1, 10}}};
     CHECK(launch(b, key, 2, &p, sizeof p));
-    p.strides[1][0] = 2; /* to 108 */
+    p.strides[1][1] = 11; /* to 108; no two work-items write one element */
     expect_report(b, launch(b, key, 2, &p, sizeof p), 1);
+    p.strides[1][1] = 10;
     p.strides[1][0] = -1;
     expect_report(b, launch(b, key, 2, &p, sizeof p), 1);
     p.strides[1][0] = 1;

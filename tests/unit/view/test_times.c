@@ -19,6 +19,7 @@
 #define QUEUES   4u
 #define WORKS    200u
 #define SIZE     4096u
+#define FILLS    (WORKS + 2 * QUEUES) /* each of SIZE bytes of its own, since queues run side by side */
 #define PATIENCE UINT64_C(60000000000)
 
 typedef struct work {
@@ -43,7 +44,7 @@ static int open_bench(const char *filter)
         OK(drupe_queue_open(context, bench.device, i == QUEUES - 1 ? DRUPE_QUEUE_OUT_OF_ORDER : 0,
                             &bench.queues[i]));
     drupe_context_release(context);
-    OK(drupe_memory_alloc(bench.queues[0], DRUPE_MEM_DEVICE, SIZE, 0, &bench.memory));
+    OK(drupe_memory_alloc(bench.queues[0], DRUPE_MEM_DEVICE, FILLS * SIZE, 0, &bench.memory));
     OK(drupe_view_start());
     return 0;
 }
@@ -111,6 +112,12 @@ static drupe_status note(void *user)
     return DRUPE_OK;
 }
 
+static void submit_fill(const drupe_submission *s, size_t number, drupe_event **event)
+{
+    char *memory = drupe_memory_pointer(bench.memory);
+    OK(drupe_submit_fill(s, memory + number * SIZE, "x", 1, SIZE, event));
+}
+
 static void submit(work *works, size_t i, uint32_t *seed)
 {
     work *one = &works[i];
@@ -122,8 +129,7 @@ static void submit(work *works, size_t i, uint32_t *seed)
     for (size_t k = 0; k < one->nwaits; k++) waits[k] = works[one->waits[k]].event;
     drupe_submission s = {.queue = bench.queues[one->queue], .waits = waits, .nwaits = one->nwaits};
     /* Work of the device between, which is none of ours. */
-    if (below(seed, 4) == 0)
-        OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, SIZE, NULL));
+    if (below(seed, 4) == 0) submit_fill(&s, i, NULL);
     one->before = drupe_now_ns();
     OK(drupe_submit_host(&s, note, one, &one->event));
     one->id = drupe_event_submission(one->event);
@@ -253,10 +259,10 @@ static void failures_have_times(void **state)
 /* --- Times of a driver -----------------------------------------------------------------------------------
  */
 
-static uint64_t fill(drupe_queue *queue, drupe_event **event)
+static uint64_t fill(uint32_t queue, uint32_t round, drupe_event **event)
 {
-    drupe_submission s = {.queue = queue};
-    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, SIZE, event));
+    drupe_submission s = {.queue = bench.queues[queue]};
+    submit_fill(&s, WORKS + 2 * queue + round, event);
     return drupe_event_submission(*event);
 }
 
@@ -267,11 +273,11 @@ static void queues_get_times_later(void **state)
     drupe_times times;
     uint64_t ids[QUEUES][2];
     if (*state) skip();
-    for (uint32_t i = 0; i < QUEUES; i++) ids[i][0] = fill(bench.queues[i], &events[i][0]);
+    for (uint32_t i = 0; i < QUEUES; i++) ids[i][0] = fill(i, 0, &events[i][0]);
     assert_false(drupe_queue_profile(true));
     for (uint32_t i = 0; i < QUEUES; i++) {
         assert_true(drupe_queue_flags_of(bench.queues[i]) & DRUPE_QUEUE_PROFILING);
-        ids[i][1] = fill(bench.queues[i], &events[i][1]);
+        ids[i][1] = fill(i, 1, &events[i][1]);
     }
     for (uint32_t i = 0; i < QUEUES; i++) {
         OK(drupe_queue_wait(bench.queues[i], DRUPE_FOREVER));
