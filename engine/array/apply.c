@@ -119,14 +119,15 @@ static drupe_status launch(drupe_target *target, int op, drupe_dtype compute, co
     }
     for (size_t i = 0; i < nin; i++) {
         const drupe_array *array = in[i].array;
-        const drupe_dtype dtype = array ? array->dtype : compute;
+        const drupe_dtype wanted = drupe_op_input(drupe_op_row(op), compute, i);
+        const drupe_dtype dtype = array ? array->dtype : wanted;
         p.head.dtypes[i + 1] = key.in[i] = (int32_t)dtype;
         if (array) {
             pointers[i + 1] = plain ? drupe_array_pointer(array) : shifted(array, l.offsets[i + 1]);
         } else {
             pointers[i + 1] = pointers[0]; /* not read; NVIDIA's OpenCL refuses NULL */
             p.head.constants |= 1 << i;
-            DRUPE_TRY(drupe_scalar_bytes(&in[i].scalar, compute, &p.head.value[i]));
+            DRUPE_TRY(drupe_scalar_bytes(&in[i].scalar, wanted, &p.head.value[i]));
         }
     }
     key.layout = p.head.constants;

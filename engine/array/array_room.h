@@ -31,7 +31,7 @@ typedef struct op_row {
     int arity;
     unsigned takes; /* KIND_BITs */
     op_result_rule result;
-    int family;
+    unsigned truths; /* bit i: input i counts as a bool, and has no part in the common type */
     int vector;
     const char *vector_limit;  /* NULL: none */
     const char *expression[3]; /* by kind of the compute type; NULL: not computed in it */
@@ -56,6 +56,11 @@ const char *drupe_sequence_text(int kind);           /* SEQUENCE(start, step, i)
 typedef struct op_types {
     drupe_dtype compute, result;
 } op_types;
+/* What input `i` is computed in. */
+static inline drupe_dtype drupe_op_input(const op_row *row, drupe_dtype compute, size_t i)
+{
+    return row->truths >> i & 1 ? DRUPE_BOOL : compute;
+}
 /* The types of an operation on these operands; `fp64`: whether the device has float64. */
 drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types);
 /* The bytes of a scalar as a `dtype`. DRUPE_E_OUT_OF_RANGE when an integer type cannot hold it. */
@@ -72,10 +77,10 @@ typedef struct drupe_target {
     bool cpu;      /* its memory is the host's, and a BLAS of the host serves it */
     bool gpu_form; /* which form of the kernels */
     bool fp64;
-    bool checked; /* its kernels are instrumented */
-    size_t units; /* compute units */
-    size_t group; /* work-group size of the GPU form */
-    drupe_map kernels, programs;
+    bool checked;      /* its kernels are instrumented */
+    size_t units;      /* compute units */
+    size_t group;      /* work-group size of the GPU form */
+    drupe_map kernels; /* kernel_key -> drupe_kernel */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
 
@@ -87,7 +92,7 @@ typedef struct kernel_key {
     int32_t shape, op, layout;
     int32_t compute, out, in[DRUPE_KERNEL_INPUTS]; /* element types; unused inputs are DRUPE_DTYPE_NONE */
 } kernel_key;
-/* Borrowed from the target. Builds a program of the whole family on the first use. */
+/* Borrowed from the target. Builds its program on the first use. */
 drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
 
 /* Submit the key's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
@@ -102,8 +107,7 @@ void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drup
 
 /* --- render.c ------------------------------------------------------------------------------------------- */
 
-/* The text of the program that holds the kernel of this key; other keys that differ only in operation (of a
- * family) and layout give the same text. */
+/* The text of the program whose one kernel is that of this key. */
 drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text);
 /* The kernel's name in that program, or of the precompiled kernel. */
 void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size);

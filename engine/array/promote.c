@@ -13,17 +13,20 @@ static bool fits(const drupe_scalar *scalar, drupe_dtype dtype)
 }
 
 /* The common type of arrays and weak scalars. */
-static drupe_dtype common_type(const drupe_operand *in, size_t nin, bool fp64)
+static drupe_dtype common_type(const op_row *row, const drupe_operand *in, size_t nin, bool fp64)
 {
     drupe_dtype common = DRUPE_DTYPE_NONE;
+    bool arrays = false;
     for (size_t i = 0; i < nin; i++) {
-        if (!in[i].array) continue;
+        arrays = arrays || in[i].array;
+        if (!in[i].array || row->truths >> i & 1) continue;
         common =
             common == DRUPE_DTYPE_NONE ? in[i].array->dtype : drupe_dtype_promote(common, in[i].array->dtype);
     }
-    if (common == DRUPE_DTYPE_NONE) return common;
+    if (!arrays) return common;
+    if (common == DRUPE_DTYPE_NONE) common = DRUPE_BOOL; /* the least: the scalars decide */
     for (size_t i = 0; i < nin; i++) {
-        if (in[i].array) continue;
+        if (in[i].array || row->truths >> i & 1) continue;
         const int kind = drupe_dtype_row(common)->kind;
         if (in[i].scalar.kind == DRUPE_SCALAR_KIND_FLOAT && kind < KIND_FLOAT)
             common = DRUPE_FLOAT64;
@@ -39,7 +42,9 @@ static drupe_status check_scalars(const op_row *row, const drupe_operand *in, si
 {
     for (size_t i = 0; i < nin; i++) {
         const drupe_scalar *scalar = &in[i].scalar;
-        if (in[i].array || scalar->kind != DRUPE_SCALAR_KIND_INT || fits(scalar, *common)) continue;
+        if (in[i].array || row->truths >> i & 1 || scalar->kind != DRUPE_SCALAR_KIND_INT ||
+            fits(scalar, *common))
+            continue;
         if (row->result == RESULT_BOOL) {
             *common = DRUPE_INT64;
         } else if (row->result == RESULT_SAME) {
@@ -66,7 +71,7 @@ static drupe_status check_power(const drupe_operand *exponent, drupe_dtype commo
 drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types)
 {
     const op_row *row = drupe_op_row(op);
-    drupe_dtype common = common_type(in, nin, fp64);
+    drupe_dtype common = common_type(row, in, nin, fp64);
     if (common == DRUPE_DTYPE_NONE)
         return drupe_error_set(DRUPE_E_INVALID, "%s needs at least one array among its operands", row->name);
     if (!(row->takes & KIND_BIT(drupe_dtype_row(common)->kind)))

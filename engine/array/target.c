@@ -1,7 +1,7 @@
-/* Devices as this room sees them, and the cache of their programs and kernels.
+/* Devices as this room sees them, and their kernels, each of which is a program of its own.
  *
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
- * program at the same moment may both build it, and the second result is dropped. */
+ * kernel at the same moment may both build it, and the second result is dropped. */
 #include "array/array_room.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,7 @@ static void target_close(drupe_target *t)
 {
     size_t at = 0;
     for (drupe_kernel *k; (k = drupe_map_next(&t->kernels, &at, NULL, NULL));) drupe_kernel_release(k);
-    at = 0;
-    for (drupe_program *p; (p = drupe_map_next(&t->programs, &at, NULL, NULL));) drupe_program_release(p);
     drupe_map_clear(&t->kernels);
-    drupe_map_clear(&t->programs);
     drupe_device_release(t->device);
     drupe_context_release(t->context);
 }
@@ -107,49 +104,11 @@ static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_
     return status;
 }
 
-/* What of a key decides over the program; the rest chooses a kernel in it. */
-static kernel_key program_key(const drupe_target *t, const kernel_key *key)
-{
-    kernel_key part = *key;
-    if (t->builtin) {
-        memset(&part, 0, sizeof(part));
-        return part;
-    }
-    part.layout = 0;
-    if (part.shape == SHAPE_COLUMN) part.shape = SHAPE_ROW;
-    if (part.shape == SHAPE_MAP || part.shape == SHAPE_ROW) {
-        part.op = drupe_op_row(key->op)->family;
-        part.layout = drupe_op_row(key->op)->arity;
-    }
-    return part;
-}
-
-static drupe_status program_of(drupe_target *t, const kernel_key *key, drupe_program **program)
-{
-    const kernel_key part = program_key(t, key);
-    void *found, *built = NULL;
-    pthread_mutex_lock(&targets.lock);
-    found = drupe_program_retain(drupe_map_get(&t->programs, &part, sizeof(part)));
-    pthread_mutex_unlock(&targets.lock);
-    *program = found;
-    if (found) return DRUPE_OK;
-    DRUPE_TRY(program_build(t, key, program));
-    pthread_mutex_lock(&targets.lock);
-    drupe_status status = DRUPE_OK;
-    if (!drupe_map_get(&t->programs, &part, sizeof(part))) {
-        status = drupe_map_put(&t->programs, &part, sizeof(part), *program, &built);
-        if (status == DRUPE_OK) drupe_program_retain(*program);
-    }
-    pthread_mutex_unlock(&targets.lock);
-    if (status != DRUPE_OK) drupe_program_release(*program);
-    return status;
-}
-
 static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_kernel **kernel)
 {
     drupe_program *program = NULL;
     char name[64];
-    DRUPE_TRY(program_of(t, key, &program));
+    DRUPE_TRY(program_build(t, key, &program));
     drupe_render_name(t, key, name, sizeof(name));
     drupe_kernel *made = NULL;
     drupe_status status = drupe_kernel_open(program, name, &made);

@@ -3,12 +3,13 @@
  * A shape file is included once per kernel. Before that, these are defined:
  *   NAME             the kernel's name
  *   TC, TS           the compute type, and its suffix in numeric.h (_f32)
- *   TO, TI0, TI1     stored types of output and inputs (OpenCL C; the host's kernels see TC only)
+ *   TC0, TC1, TC2    what the inputs are computed in: TC, or that of bool
+ *   TO, TI0, TI1 ... stored types of output and inputs (OpenCL C; the host's kernels see TC only)
  *   LOAD             what a stored TC counts as: any byte but 0 is true
- *   LOAD0, LOAD1     casts from TI0 and TI1 to TC; TRUTH0 and TRUTH1 are the part of them that vectors of TI0
- *                    and TI1 need before they are converted (OpenCL C)
+ *   LOAD0, LOAD1 ... casts from TI0 to TC0 and so on; TRUTH0 and TRUTH1 are the part of them that vectors of
+ *                    TI0 and TI1 need before they are converted (OpenCL C)
  *   STORE            cast from TC's result to TO
- *   OP(a), OP(a, b)  the operation
+ *   OP(a), OP(a, b), OP(a, b, c)  the operation
  * and, for OpenCL C, the form: FORM_GPU is 0 for CPU devices, 1 for the others.
  *
  * DRUPE_CHECKED is 1 in instrumented kernels, for checked mode: each load and store of an operand asks INSIDE
@@ -119,4 +120,24 @@ static int drupe_inside(drupe_kernel_bounds *bounds, int k, i64 first, i64 strid
 #define pow(x, y)              DRUPE_GENERIC(powf, pow, x)(x, y)
 #define fmod(x, y)             DRUPE_GENERIC(fmodf, fmod, x)(x, y)
 #define copysign(x, y)         DRUPE_GENERIC(copysignf, copysign, x)(x, y)
+#define tan(x)                 DRUPE_GENERIC(tanf, tan, x)(x)
+#define asin(x)                DRUPE_GENERIC(asinf, asin, x)(x)
+#define acos(x)                DRUPE_GENERIC(acosf, acos, x)(x)
+#define atan(x)                DRUPE_GENERIC(atanf, atan, x)(x)
+#define sinh(x)                DRUPE_GENERIC(sinhf, sinh, x)(x)
+#define cosh(x)                DRUPE_GENERIC(coshf, cosh, x)(x)
+#define tanh(x)                DRUPE_GENERIC(tanhf, tanh, x)(x)
+#define asinh(x)               DRUPE_GENERIC(asinhf, asinh, x)(x)
+#define acosh(x)               DRUPE_GENERIC(acoshf, acosh, x)(x)
+#define atanh(x)               DRUPE_GENERIC(atanhf, atanh, x)(x)
+#define expm1(x)               DRUPE_GENERIC(expm1f, expm1, x)(x)
+#define log1p(x)               DRUPE_GENERIC(log1pf, log1p, x)(x)
+#define log2(x)                DRUPE_GENERIC(log2f, log2, x)(x)
+#define log10(x)               DRUPE_GENERIC(log10f, log10, x)(x)
+#define ceil(x)                DRUPE_GENERIC(ceilf, ceil, x)(x)
+#define trunc(x)               DRUPE_GENERIC(truncf, trunc, x)(x)
+#define rint(x)                DRUPE_GENERIC(rintf, rint, x)(x)
+#define atan2(x, y)            DRUPE_GENERIC(atan2f, atan2, x)(x, y)
+#define hypot(x, y)            DRUPE_GENERIC(hypotf, hypot, x)(x, y)
+#define nextafter(x, y)        DRUPE_GENERIC(nextafterf, nextafter, x)(x, y)
 #endif

@@ -29,18 +29,18 @@ class Table:
         self.dtypes = [dict(row, name=name, index=i) for i, (name, row) in enumerate(data["dtypes"].items())]
         self.ops = [dict(row, name=name) for name, row in data["ops"].items()]
         self.ops.sort(key=lambda op: op["kind"] == "internal")
-        self.families = list(dict.fromkeys(op["family"] for op in self.ops))
         for op in self.ops:
             self.check(op)
 
     @staticmethod
     def check(op):
-        known = {"name", "kind", "arity", "family", "takes", "result", "expr", "vector", "vector_limit", "identity",
-                 "doc"}
+        known = {"name", "kind", "arity", "takes", "result", "expr", "vector", "vector_limit", "identity", "inputs", "doc"}
         problems = [f"unknown key {key}" for key in op.keys() - known]
         problems += [f"bad {key} {op[key]}" for key, values in (("kind", OP_KINDS), ("result", RESULTS))
                      if op[key] not in values]
         problems += [f"bad kind {kind} in takes" for kind in op["takes"] if kind not in KINDS]
+        problems += ["bad inputs"] * (len(op.setdefault("inputs", ["same"] * op["arity"])) != op["arity"]
+                                      or not set(op["inputs"]) <= {"same", "bool"})
         problems += ["no identity"] * (op["kind"] == "reduction" and "identity" not in op)
         if problems:
             sys.exit(f"ops.toml: {op['name']}: {', '.join(problems)}")
@@ -72,6 +72,11 @@ def expression(op, kind):
     return op["expr"].get(kind, op["expr"].get("default"))
 
 
+def truths(op):
+    """Bit i: input i counts as a bool."""
+    return sum(1 << i for i, kind in enumerate(op["inputs"]) if kind == "bool")
+
+
 def quote(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
@@ -86,8 +91,6 @@ def ops_def(table):
 def ops_table(table):
     """Rows for array/ops.c, which knows the structs."""
     out = [NOTICE]
-    out.append("#define OP_FAMILY_COUNT %d" % len(table.families))
-    out += [f"#define OP_FAMILY_{name.upper()} {i}" for i, name in enumerate(table.families)]
     internal = [op for op in table.ops if op["kind"] == "internal"]
     out += [f"#define OP_{op['name'].upper()} (DRUPE_OP_COUNT + {i})" for i, op in enumerate(internal)]
     out.append(f"#define OP_TABLE_COUNT (DRUPE_OP_COUNT + {len(internal)})")
@@ -99,7 +102,7 @@ def ops_table(table):
         identity = quote(op["identity"]) if "identity" in op else "NULL"
         limit = quote(op["vector_limit"]) if "vector_limit" in op else "NULL"
         out.append(f'    {{"{op["name"]}", DRUPE_OP_{kind}, {op["arity"]}, {takes}, RESULT_{op["result"].upper()}, '
-                   f'OP_FAMILY_{op["family"].upper()}, {int(op.get("vector", False))}, {limit}, '
+                   f'{truths(op)}, {int(op.get("vector", False))}, {limit}, '
                    f'{{{texts}}}, {identity}}},')
     out.append("};\nstatic const struct dtype_row dtype_rows[DRUPE_DTYPE_COUNT] = {")
     for d in table.dtypes:
@@ -166,22 +169,27 @@ def host_casts(table):
     return "\n".join(out) + "\n"
 
 
+def load_text(dtype):
+    """What a stored element counts as: any byte of a bool but 0 is true."""
+    return "((uint8_t)((x) != 0))" if dtype["kind"] == "bool" else "(x)"
+
+
 def host_kernels(table):
     """One kernel per operation and compute type, each an inclusion of its shape file."""
     out = [NOTICE, '#include "kernels/host_run.h"\n']
     names = []
 
     def emit(shape, name, compute, defines, entries):
-        load = "((TC)((x) != 0))" if compute["kind"] == "bool" else "(x)"
         defines = {"NAME": name, "TC": compute["c"], "TS": "_" + compute["short"],
-                   "TC_ID": compute["index"], "LOAD(x)": load, **defines}
+                   "TC_ID": compute["index"], "LOAD(x)": load_text(compute), **defines}
         out.extend(f"#define {key} {value}" for key, value in defines.items())
         out.append(f'#include "kernels/{shape}"')
         out.extend(f"#undef {key.split('(')[0]}" for key in defines)
         names.extend(entries)
 
     for op in table.ops:
-        arguments = "(a)" if op["arity"] == 1 and op["kind"] != "reduction" else "(a, b)"
+        names_of_inputs = "ab" if op["kind"] == "reduction" else "abc"[:op["arity"]]
+        arguments = f"({', '.join(names_of_inputs)})"
         for compute in table.compute_types(op):
             name = f'{op["name"]}_{compute["short"]}'
             body = {f"OP{arguments}": f'({expression(op, compute["kind"])})'}
@@ -192,6 +200,10 @@ def host_kernels(table):
                      [(f"{name}_by_row", 3), (f"{name}_by_column", 3)])
             else:
                 result = table.dtypes[0] if op["result"] == "bool" else compute
+                inputs = [table.dtypes[0] if kind == "bool" else compute for kind in op["inputs"]]
+                for i, of in enumerate(inputs):
+                    body |= {f"TC{i}": of["c"], f"LOAD{i}(x)": load_text(of)}
+                body["TC_IDS"] = ", ".join(str(of["index"]) for of in inputs)
                 emit("map.cl", name, compute,
                      body | {"TR": result["c"], "TR_ID": result["index"], "ARITY": op["arity"]},
                      [(name, op["arity"] + 2)])

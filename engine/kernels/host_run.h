@@ -7,7 +7,7 @@
 
 typedef struct map_kernel {
     void (*loop)(i64 n, void *out, const void *const *in);
-    int arity, compute, result;
+    int arity, result, compute[DRUPE_KERNEL_INPUTS];
 } map_kernel;
 
 static void map_operand(operand *o, const drupe_map_head *p, const void *pointer, int index)
@@ -66,7 +66,7 @@ static int map_is_plain(const map_kernel *k, const drupe_map_head *p)
 {
     if (p->ndim || p->constants || p->dtypes[0] != k->result) return 0;
     for (int i = 0; i < k->arity; i++)
-        if (p->dtypes[i + 1] != k->compute) return 0;
+        if (p->dtypes[i + 1] != k->compute[i]) return 0;
     return 1;
 }
 
@@ -97,7 +97,7 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
     for (int i = 0; i < k->arity; i++) {
         if (p->constants >> i & 1)
             strided_copy(buffers[i].bytes, 1, &p->value[i], 0, min((i64)BLOCK, until - at),
-                         SIZES[k->compute]);
+                         SIZES[k->compute[i]]);
         else
             map_operand(&in[i], p, args[1 + i], i + 1);
         map_bound(&in[i], bounds, i + 1);
@@ -116,7 +116,7 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
         n = map_block(p, at, until);
         for (int i = 0; i < k->arity; i++)
             sources[i] = p->constants >> i & 1 ? buffers[i].bytes
-                                               : map_fetch(&in[i], k->compute, at, n, &buffers[i], &raw);
+                                               : map_fetch(&in[i], k->compute[i], at, n, &buffers[i], &raw);
         void *direct = out.dtype == k->result ? operand_neighbours(&out, at, n) : NULL;
         k->loop(n, direct ? direct : result.bytes, sources);
         if (!direct) map_store(&out, k->result, at, n, &result, &raw);

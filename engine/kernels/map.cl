@@ -1,4 +1,4 @@
-/* Element-wise kernels: out[i] = OP(in0[i], in1[i]).
+/* Element-wise kernels: out[i] = OP(in0[i], in1[i], in2[i]), with one to three inputs.
  *
  * OpenCL C, one of two layouts:
  *   STRIDED 0   all operands contiguous but for constants (bits of CONSTANTS); argument drupe_map_head
@@ -8,76 +8,106 @@
  *
  * C99: a loop over contiguous blocks in the compute type; host_run.h cuts, casts and gathers. */
 #if ARITY == 1
-#define APPLY(a, b) OP(a)
+#define APPLY(a, b, c) OP(a)
+#elif ARITY == 2
+#define APPLY(a, b, c) OP(a, b)
 #else
-#define APPLY(a, b) OP(a, b)
+#define APPLY(a, b, c) OP(a, b, c)
 #endif
 
 #ifndef __OPENCL_VERSION__
 static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
 {
     TR *out = out_;
-    const TC *in0 = in_[0];
-#if ARITY == 2
-    const TC *in1 = in_[1];
+    const TC0 *in0 = in_[0];
+#if ARITY > 1
+    const TC1 *in1 = in_[1];
+#endif
+#if ARITY > 2
+    const TC2 *in2 = in_[2];
 #endif
     INDEPENDENT
     for (i64 i = 0; i < n; i++) {
-        const TC a = LOAD(in0[i]);
-#if ARITY == 2
-        const TC b = LOAD(in1[i]);
+        const TC0 a = LOAD0(in0[i]);
+#if ARITY > 1
+        const TC1 b = LOAD1(in1[i]);
 #endif
-        out[i] = (TR)(APPLY(a, b));
+#if ARITY > 2
+        const TC2 c = LOAD2(in2[i]);
+#endif
+        out[i] = (TR)(APPLY(a, b, c));
     }
 }
 static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 {
-    static const map_kernel kernel = {CAT(NAME, _loop), ARITY, TC_ID, TR_ID};
+    static const map_kernel kernel = {CAT(NAME, _loop), ARITY, TR_ID, {TC_IDS}};
     map_run(&kernel, begin, end, size, args);
 }
 
 #else
 #if ARITY == 1
 #define INPUTS GLOBAL const TI0 *in0
-#else
+#elif ARITY == 2
 #define INPUTS GLOBAL const TI0 *in0, GLOBAL const TI1 *in1
+#else
+#define INPUTS GLOBAL const TI0 *in0, GLOBAL const TI1 *in1, GLOBAL const TI2 *in2
 #endif
-#define CONSTANT(params, k) (*(const TC *)&params.value[k])
+#define CONSTANT(params, k) (*(const TC##k *)&params.value[k])
+#define CONSTANT0(params) const TC0 c0 = CONSTANT(params, 0);
+#if ARITY > 1
+#define CONSTANT1(params) const TC1 c1 = CONSTANT(params, 1);
+#else
+#define CONSTANT1(params)
+#endif
+#if ARITY > 2
+#define CONSTANT2(params) const TC2 c2 = CONSTANT(params, 2);
+#else
+#define CONSTANT2(params)
+#endif
+#define ALL_CONSTANTS(params) CONSTANT0(params) CONSTANT1(params) CONSTANT2(params)
 
 #if STRIDED
-#define ELEMENT(o, a, b)                                                                                     \
-    {                                                                                                        \
-        const TC x = p.head.constants & 1 ? c0 : LOAD0(GET(1, in0, a));                                              \
-        LOAD_SECOND(b)                                                                                       \
-        PUT(0, out, o, STORE(APPLY(x, y)))                                                                   \
-    }
-#if ARITY == 1
-#define LOAD_SECOND(b)
+#if ARITY > 1
+#define SECOND(i) const TC1 y = p.head.constants & 2 ? c1 : LOAD1(GET(2, in1, i));
 #else
-#define LOAD_SECOND(b) const TC y = p.head.constants & 2 ? c1 : LOAD1(GET(2, in1, b));
+#define SECOND(i)
 #endif
+#if ARITY > 2
+#define THIRD(i) const TC2 z = p.head.constants & 4 ? c2 : LOAD2(GET(3, in2, i));
+#else
+#define THIRD(i)
+#endif
+#define ELEMENT(o, a, b, c)                                                                                  \
+    {                                                                                                        \
+        const TC0 x = p.head.constants & 1 ? c0 : LOAD0(GET(1, in0, a));                                     \
+        SECOND(b)                                                                                            \
+        THIRD(c)                                                                                             \
+        PUT(0, out, o, STORE(APPLY(x, y, z)))                                                                \
+    }
 
 KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 {
-    const TC c0 = CONSTANT(p.head, 0), c1 = CONSTANT(p.head, 1);
+    ALL_CONSTANTS(p.head)
     const int last = p.head.ndim - 1;
 #if FORM_GPU
     for (i64 i = get_global_id(0); i < p.head.n; i += get_global_size(0)) {
-        i64 rest = i, o = 0, a = 0, b = 0;
+        i64 rest = i, o = 0, a = 0, b = 0, c = 0;
         for (int d = last; d >= 0; d--) {
             const i64 at = rest % p.shape[d];
             rest /= p.shape[d];
             o += at * p.strides[0][d];
             a += at * p.strides[1][d];
             b += at * p.strides[2][d];
+            c += at * p.strides[3][d];
         }
-        ELEMENT(o, a, b)
+        ELEMENT(o, a, b, c)
     }
 #else
     SPAN(begin, end, p.head.n);
-    const i64 length = p.shape[last], so = p.strides[0][last], sa = p.strides[1][last], sb = p.strides[2][last];
+    const i64 length = p.shape[last], so = p.strides[0][last], sa = p.strides[1][last];
+    const i64 sb = p.strides[2][last], sc = p.strides[3][last];
     while (begin < end) {
-        i64 rest = begin / length, o = 0, a = 0, b = 0;
+        i64 rest = begin / length, o = 0, a = 0, b = 0, c = 0;
         const i64 first = begin % length, m = min(length - first, end - begin);
         for (int d = last - 1; d >= 0; d--) {
             const i64 at = rest % p.shape[d];
@@ -85,15 +115,14 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
             o += at * p.strides[0][d];
             a += at * p.strides[1][d];
             b += at * p.strides[2][d];
+            c += at * p.strides[3][d];
         }
         INDEPENDENT
-        for (i64 j = first; j < first + m; j++) ELEMENT(o + j * so, a + j * sa, b + j * sb)
+        for (i64 j = first; j < first + m; j++) ELEMENT(o + j * so, a + j * sa, b + j * sb, c + j * sc)
         begin += m;
     }
 #endif
 }
-#undef ELEMENT
-#undef LOAD_SECOND
 
 #else /* contiguous */
 #if CONSTANTS & 1
@@ -119,52 +148,56 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 #define PICK1(k) LOAD1(b[k])
 #endif
 
+#if CONSTANTS & 4
+#define GET2(i)  c2
+#define QUAD2(q) ((CAT(TI2, 4))(0))
+#define PICK2(k) c2
+#else
+#define GET2(i)  LOAD2(GET(3, in2, i))
+#define QUAD2(q) GET_WIDE(3, in2, 4 * (q), 4, TI2)
+#define PICK2(k) LOAD2(c[k])
+#endif
+
 KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p BOUNDS)
 {
-    const TC c0 = CONSTANT(p, 0), c1 = CONSTANT(p, 1);
+    ALL_CONSTANTS(p)
 #if FORM_GPU
     const i64 step = get_global_size(0), quads = p.n / 4;
     for (i64 q = get_global_id(0); q < quads; q += step) {
         TI0 a[4];
         vstore4(QUAD0(q), 0, a);
-#if ARITY == 2
+#if ARITY > 1
         TI1 b[4];
         vstore4(QUAD1(q), 0, b);
 #endif
+#if ARITY > 2
+        TI2 c[4];
+        vstore4(QUAD2(q), 0, c);
+#endif
         TO r[4];
         UNROLL
-        for (int k = 0; k < 4; k++) r[k] = STORE(APPLY(PICK0(k), PICK1(k)));
+        for (int k = 0; k < 4; k++) r[k] = STORE(APPLY(PICK0(k), PICK1(k), PICK2(k)));
         PUT_WIDE(0, out, 4 * q, 4, vload4(0, r))
     }
     for (i64 i = 4 * quads + get_global_id(0); i < p.n; i += step)
-        PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i))))
+        PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i), GET2(i))))
 #else
     SPAN(begin, end, p.n);
 #if VECTOR
     for (; begin + 16 <= end; begin += 16) {
 #ifdef VECTOR_LIMIT
         if (any(fabs(WIDE0(begin)) > (TC)VECTOR_LIMIT)) {
-            for (i64 i = begin; i < begin + 16; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i))))
+            for (i64 i = begin; i < begin + 16; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i), GET2(i))))
             continue;
         }
 #endif
-        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TO, 16))(APPLY(WIDE0(begin), WIDE1(begin))))
+        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TO, 16))(APPLY(WIDE0(begin), WIDE1(begin), 0)))
     }
 #endif
     INDEPENDENT
-    for (i64 i = begin; i < end; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i))))
+    for (i64 i = begin; i < end; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i), GET2(i))))
 #endif
 }
-#undef GET0
-#undef GET1
-#undef WIDE0
-#undef WIDE1
-#undef QUAD0
-#undef QUAD1
-#undef PICK0
-#undef PICK1
 #endif
-#undef INPUTS
-#undef CONSTANT
 #endif
 #undef APPLY

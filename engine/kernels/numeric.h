@@ -1,5 +1,6 @@
 /* Arithmetic whose rules C leaves open, per type: num_name_suffix, reached as T(name). Integers wrap;
- * division rounds down and by zero gives 0; nothing traps. Floating remainders take the divisor's sign. */
+ * division rounds down and by zero gives 0; a shift by more than there are bits leaves 0 or the sign; nothing
+ * traps. Floating remainders take the divisor's sign. */
 #ifndef DRUPE_NUMERIC_H
 #define DRUPE_NUMERIC_H
 
@@ -37,6 +38,14 @@
         I r = a % b;                                                                                         \
         return r != 0 && (r < 0) != (b < 0) ? r + b : r;                                                     \
     }                                                                                                        \
+    static inline I num_shl##S(I a, I b)                                                                     \
+    {                                                                                                        \
+        return (U)b < 8 * sizeof(I) ? (I)((U)a << b) : 0;                                                    \
+    }                                                                                                        \
+    static inline I num_shr##S(I a, I b)                                                                     \
+    {                                                                                                        \
+        return a >> ((U)b < 8 * sizeof(I) ? b : (I)(8 * sizeof(I) - 1));                                     \
+    }                                                                                                        \
     static inline I num_ipow##S(I a, I b)                                                                    \
     {                                                                                                        \
         if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;                                     \
@@ -64,6 +73,12 @@
         if (q == 0) return copysign((F)0, a / b);                                                            \
         F down = floor(q);                                                                                   \
         return q - down > (F)0.5 ? down + 1 : down;                                                          \
+    }                                                                                                        \
+    static inline F num_logaddexp##S(F a, F b)                                                               \
+    {                                                                                                        \
+        F high = a > b ? a : b, low = a > b ? b : a;                                                         \
+        if (a == b) return a + (F)0.69314718055994530942; /* also of equal infinities */                     \
+        return high + log1p(exp(low - high));                                                                \
     }
 
 NUMERIC_INT(_i32, i32, u32)

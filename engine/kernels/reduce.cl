@@ -65,8 +65,6 @@ static void CAT(NAME, _by_column)(size_t begin, size_t end, size_t size, const v
 #undef LANES
 
 #else
-#ifndef REDUCE_BASE
-#define REDUCE_BASE
 #define LANES 16
 #define GROUP 256
 #define WIDTH 64
@@ -80,7 +78,6 @@ static inline i64 reduce_base(const drupe_reduce_params *p, i64 o, int ndim)
     }
     return base;
 }
-#endif
 
 #if COLUMN
 KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)

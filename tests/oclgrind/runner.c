@@ -51,25 +51,12 @@ static cl_program build(runner *r, const char *text, const char *name)
     return program;
 }
 
-static kernel_key program_key(const kernel_key *key)
-{
-    kernel_key part = *key;
-    part.layout = 0;
-    if (part.shape == SHAPE_COLUMN) part.shape = SHAPE_ROW;
-    if (part.shape == SHAPE_MAP || part.shape == SHAPE_ROW) {
-        part.op = drupe_op_row(key->op)->family;
-        part.layout = drupe_op_row(key->op)->arity;
-    }
-    return part;
-}
-
 static cl_program find_program(runner *r, const kernel_key *key, const char *name)
 {
-    kernel_key part = program_key(key);
     for (size_t i = 0; i < r->nbuilt; i++) {
         const struct built *built = &r->built[i];
         if (built->gpu_form == r->target.gpu_form && built->checked == r->target.checked &&
-            memcmp(&built->key, &part, sizeof part) == 0)
+            memcmp(&built->key, key, sizeof *key) == 0)
             return built->program;
     }
     if (r->nbuilt == r->capacity) {
@@ -81,7 +68,7 @@ static cl_program find_program(runner *r, const kernel_key *key, const char *nam
     if (drupe_render_program(&r->target, key, &text) != DRUPE_OK) need(-1, "drupe_render_program", name);
     cl_program program = build(r, drupe_text_get(&text), name);
     drupe_text_clear(&text);
-    r->built[r->nbuilt++] = (struct built){part, r->target.gpu_form, r->target.checked, program};
+    r->built[r->nbuilt++] = (struct built){*key, r->target.gpu_form, r->target.checked, program};
     return program;
 }
 

@@ -135,6 +135,22 @@ static uint64_t whole_quotient(int64_t a, int64_t b)
     return b == -1 ? 0 - (uint64_t)a : (uint64_t)(int64_t)floorl((long double)a / b);
 }
 
+static number apply_bits(drupe_op op, number a, number b)
+{
+    const drupe_dtype t = a.dtype;
+    const uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i;
+    const int64_t width = 8 * (int64_t)drupe_dtype_size(t), by = b.i < 0 || b.i >= width ? width : b.i;
+    switch ((int)op) {
+    case DRUPE_OP_BITWISE_AND: return whole(t, x & y);
+    case DRUPE_OP_BITWISE_OR: return whole(t, x | y);
+    case DRUPE_OP_BITWISE_XOR: return whole(t, x ^ y);
+    case DRUPE_OP_BITWISE_INVERT: return t == DRUPE_BOOL ? truth(!x) : whole(t, ~x);
+    case DRUPE_OP_BITWISE_LEFT_SHIFT: return whole(t, by < width ? x << by : 0);
+    case DRUPE_OP_BITWISE_RIGHT_SHIFT: return whole(t, (uint64_t)(by < width ? a.i >> by : a.i < 0 ? -1 : 0));
+    default: fail_msg("no integer reference for %s", drupe_op_name(op)); return a;
+    }
+}
+
 static number apply_integer(drupe_op op, number a, number b)
 {
     const drupe_dtype t = a.dtype;
@@ -159,12 +175,21 @@ static number apply_integer(drupe_op op, number a, number b)
     case DRUPE_OP_GREATER_EQUAL: return truth(a.i >= b.i);
     case DRUPE_OP_LOGICAL_AND: return truth(a.i && b.i);
     case DRUPE_OP_LOGICAL_OR: return truth(a.i || b.i);
+    case DRUPE_OP_LOGICAL_XOR: return truth(!a.i != !b.i);
     case DRUPE_OP_LOGICAL_NOT: return truth(!a.i);
+    case DRUPE_OP_ISFINITE: return truth(true);
+    case DRUPE_OP_ISINF:
+    case DRUPE_OP_ISNAN: return truth(false);
+    case DRUPE_OP_SIGN: return whole(t, (uint64_t)(int64_t)((a.i > 0) - (a.i < 0)));
+    case DRUPE_OP_CEIL:
+    case DRUPE_OP_FLOOR:
+    case DRUPE_OP_TRUNC:
+    case DRUPE_OP_ROUND: return a;
     case DRUPE_OP_NEGATIVE: return whole(t, 0 - x);
     case DRUPE_OP_ABS: return whole(t, a.i < 0 ? 0 - x : x);
     case DRUPE_OP_SQUARE: return whole(t, is_bool ? x : x * x);
     case DRUPE_OP_POSITIVE: return a;
-    default: fail_msg("no integer reference for %s", drupe_op_name(op)); return a;
+    default: return apply_bits(op, a, b);
     }
 }
 
@@ -184,24 +209,68 @@ static double quotient(double a, double b)
     return (double)floorl((long double)a / (long double)b);
 }
 
+static double opposite(double a)
+{
+    return -a;
+}
+
+static double same(double a)
+{
+    return a;
+}
+
+static double squared(double a)
+{
+    return a * a;
+}
+
+static double inverse(double a)
+{
+    return 1 / a;
+}
+
+static double sign_of(double a)
+{
+    return isnan(a) ? a : (double)((a > 0) - (a < 0));
+}
+
+static double divided(double a, double b)
+{
+    return a / b;
+}
+
+static double log_of_sum(double a, double b)
+{
+    if (isinf(a) && a == b) return a;
+    return fmax(a, b) + log1p(exp(-fabs(a - b)));
+}
+
 static number apply_function(drupe_op op, double a, double b, drupe_dtype t)
 {
-    switch ((int)op) {
-    case DRUPE_OP_DIVIDE: return real(t, a / b);
-    case DRUPE_OP_FLOOR_DIVIDE: return real(t, quotient(a, b));
-    case DRUPE_OP_REMAINDER: return real(t, modulo(a, b));
-    case DRUPE_OP_POW: return real(t, pow(a, b));
-    case DRUPE_OP_SQRT: return real(t, sqrt(a));
-    case DRUPE_OP_EXP: return real(t, exp(a));
-    case DRUPE_OP_LOG: return real(t, log(a));
-    case DRUPE_OP_SIN: return real(t, sin(a));
-    case DRUPE_OP_COS: return real(t, cos(a));
-    case DRUPE_OP_NEGATIVE: return real(t, -a);
-    case DRUPE_OP_ABS: return real(t, fabs(a));
-    case DRUPE_OP_SQUARE: return real(t, a * a);
-    case DRUPE_OP_POSITIVE: return real(t, a);
-    default: fail_msg("no floating reference for %s", drupe_op_name(op)); return real(t, a);
-    }
+    static double (*const unary[DRUPE_OP_COUNT])(double) = {
+        [DRUPE_OP_SQRT] = sqrt,         [DRUPE_OP_EXP] = exp,
+        [DRUPE_OP_LOG] = log,           [DRUPE_OP_SIN] = sin,
+        [DRUPE_OP_COS] = cos,           [DRUPE_OP_TAN] = tan,
+        [DRUPE_OP_ASIN] = asin,         [DRUPE_OP_ACOS] = acos,
+        [DRUPE_OP_ATAN] = atan,         [DRUPE_OP_SINH] = sinh,
+        [DRUPE_OP_COSH] = cosh,         [DRUPE_OP_TANH] = tanh,
+        [DRUPE_OP_ASINH] = asinh,       [DRUPE_OP_ACOSH] = acosh,
+        [DRUPE_OP_ATANH] = atanh,       [DRUPE_OP_LOG2] = log2,
+        [DRUPE_OP_LOG10] = log10,       [DRUPE_OP_LOG1P] = log1p,
+        [DRUPE_OP_EXPM1] = expm1,       [DRUPE_OP_CEIL] = ceil,
+        [DRUPE_OP_FLOOR] = floor,       [DRUPE_OP_TRUNC] = trunc,
+        [DRUPE_OP_ROUND] = rint,        [DRUPE_OP_ABS] = fabs,
+        [DRUPE_OP_NEGATIVE] = opposite, [DRUPE_OP_POSITIVE] = same,
+        [DRUPE_OP_SQUARE] = squared,    [DRUPE_OP_RECIPROCAL] = inverse,
+        [DRUPE_OP_SIGN] = sign_of};
+    static double (*const binary[DRUPE_OP_COUNT])(double, double) = {
+        [DRUPE_OP_DIVIDE] = divided,    [DRUPE_OP_FLOOR_DIVIDE] = quotient, [DRUPE_OP_REMAINDER] = modulo,
+        [DRUPE_OP_POW] = pow,           [DRUPE_OP_ATAN2] = atan2,           [DRUPE_OP_HYPOT] = hypot,
+        [DRUPE_OP_COPYSIGN] = copysign, [DRUPE_OP_LOGADDEXP] = log_of_sum};
+    if (op == DRUPE_OP_NEXTAFTER)
+        return real(t, t == DRUPE_FLOAT32 ? (double)nextafterf((float)a, (float)b) : nextafter(a, b));
+    if (!unary[op] && !binary[op]) fail_msg("no floating reference for %s", drupe_op_name(op));
+    return real(t, unary[op] ? unary[op](a) : binary[op](a, b));
 }
 
 number number_apply(drupe_op op, number a, number b)
@@ -220,6 +289,10 @@ number number_apply(drupe_op op, number a, number b)
     case DRUPE_OP_LESS_EQUAL: return truth(a.f <= b.f);
     case DRUPE_OP_GREATER: return truth(a.f > b.f);
     case DRUPE_OP_GREATER_EQUAL: return truth(a.f >= b.f);
+    case DRUPE_OP_ISFINITE: return truth(isfinite(a.f));
+    case DRUPE_OP_ISINF: return truth(isinf(a.f));
+    case DRUPE_OP_ISNAN: return truth(isnan(a.f));
+    case DRUPE_OP_SIGNBIT: return truth(signbit(a.f));
     default: return apply_function(op, a.f, b.f, t);
     }
 }

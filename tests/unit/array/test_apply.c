@@ -10,13 +10,31 @@ static int tolerance(drupe_op op)
 {
     switch ((int)op) {
     case DRUPE_OP_FLOOR_DIVIDE: return 1;
+    case DRUPE_OP_RECIPROCAL:
     case DRUPE_OP_DIVIDE:
     case DRUPE_OP_SQRT:
     case DRUPE_OP_EXP:
-    case DRUPE_OP_LOG: return 4;
+    case DRUPE_OP_EXPM1:
+    case DRUPE_OP_LOG:
+    case DRUPE_OP_LOG2:
+    case DRUPE_OP_LOG10:
+    case DRUPE_OP_LOG1P:
+    case DRUPE_OP_SINH:
+    case DRUPE_OP_COSH:
+    case DRUPE_OP_ASIN:
+    case DRUPE_OP_ACOS:
+    case DRUPE_OP_ASINH:
+    case DRUPE_OP_ACOSH:
+    case DRUPE_OP_HYPOT: return 4;
     case DRUPE_OP_SIN:
-    case DRUPE_OP_COS: return 5;
+    case DRUPE_OP_COS:
+    case DRUPE_OP_TAN:
+    case DRUPE_OP_TANH:
+    case DRUPE_OP_ATAN:
+    case DRUPE_OP_ATANH: return 5;
+    case DRUPE_OP_ATAN2: return 6;
     case DRUPE_OP_POW: return 16;
+    case DRUPE_OP_LOGADDEXP: return 32; /* the sum of two logarithms loses what they have in common */
     default: return 0;
     }
 }
@@ -25,9 +43,12 @@ static int tolerance(drupe_op op)
 static drupe_dtype compute_type(drupe_op op, const drupe_operand *in, size_t nin, drupe_dtype result)
 {
     drupe_dtype common = DRUPE_DTYPE_NONE;
-    if (op == DRUPE_OP_LOGICAL_AND || op == DRUPE_OP_LOGICAL_OR || op == DRUPE_OP_LOGICAL_NOT)
+    if (op == DRUPE_OP_LOGICAL_AND || op == DRUPE_OP_LOGICAL_OR || op == DRUPE_OP_LOGICAL_XOR ||
+        op == DRUPE_OP_LOGICAL_NOT)
         return DRUPE_BOOL;
-    if (op < DRUPE_OP_EQUAL || op > DRUPE_OP_GREATER_EQUAL) return result;
+    if ((op < DRUPE_OP_EQUAL || op > DRUPE_OP_GREATER_EQUAL) &&
+        (op < DRUPE_OP_ISFINITE || op > DRUPE_OP_SIGNBIT))
+        return result;
     for (size_t i = 0; i < nin; i++)
         if (in[i].array)
             common = common == DRUPE_DTYPE_NONE ? in[i].array->dtype
@@ -165,6 +186,56 @@ static void test_unary(void **state)
         }
 }
 
+/* The condition is whether it differs from zero, whatever its type; the others promote among themselves. */
+static void where_of(drupe_queue *queue, drupe_dtype condition, drupe_dtype a, drupe_dtype b, int layouts)
+{
+    static const sample_layout kinds[] = {CONTIGUOUS, TRANSPOSED, STRIDED, ROW};
+    sample samples[3];
+    sample_make(queue, condition, kinds[layouts % 4], 3, SHAPE, 2, true, &samples[0]);
+    sample_make(queue, a, kinds[layouts / 4 % 4], 3, SHAPE, 1, true, &samples[1]);
+    sample_make(queue, b, kinds[(layouts + 1) % 4], 3, SHAPE, 40, true, &samples[2]);
+    for (int scalars = 0; scalars < 4; scalars++) {
+        drupe_array out = {0};
+        drupe_operand in[] = {{.array = &samples[0].array},
+                              {.scalar = {.kind = DRUPE_SCALAR_KIND_INT, .i = 3}},
+                              {.scalar = {.kind = DRUPE_SCALAR_KIND_FLOAT, .f = 0.5}}};
+        for (int i = 0; i < 2; i++)
+            if (!(scalars >> i & 1)) in[i + 1] = (drupe_operand){.array = &samples[i + 1].array};
+        const drupe_dtype type = drupe_op_result(DRUPE_OP_WHERE, in, 3);
+        if (scalars == 3) assert_int_equal(type, DRUPE_FLOAT64);
+        if (scalars == 0) assert_int_equal(type, drupe_dtype_promote(a, b));
+        CHECK(drupe_array_apply(DRUPE_OP_WHERE, in, 3, &out));
+        assert_int_equal(out.dtype, type);
+        size_t index[DRUPE_MAX_DIMS] = {0};
+        char *bytes = array_fetch(&out);
+        for (size_t k = 0; k < out.size; k++, index_next(out.ndim, out.shape, index)) {
+            const number c = number_cast(sample_at(&samples[0], out.ndim, index), DRUPE_BOOL);
+            const int chosen = c.i ? 1 : 2;
+            const number expected =
+                number_cast(operand_at(&in[chosen], &samples[chosen], out.ndim, index), type);
+            assert_true(number_close(number_load(bytes + k * drupe_dtype_size(type), type), expected, 0));
+        }
+        free(bytes);
+        drupe_array_clear(&out);
+    }
+    for (int i = 0; i < 3; i++) sample_clear(&samples[i]);
+}
+
+static void test_where(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++) {
+        const bool host = queue_is_host(queues[q]);
+        for (int layouts = 0; layouts < 16; layouts++)
+            where_of(queues[q], DRUPE_BOOL, DRUPE_FLOAT32, DRUPE_FLOAT32, layouts);
+        for (int a = 0; host && a < DRUPE_DTYPE_COUNT; a++)
+            for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
+                where_of(queues[q], (drupe_dtype)((a + b) % DRUPE_DTYPE_COUNT), (drupe_dtype)a,
+                         (drupe_dtype)b, a + b);
+        where_of(queues[q], DRUPE_FLOAT64, DRUPE_INT32, DRUPE_INT64, 5);
+    }
+}
+
 /* Long enough for several work-items, blocks and vector tails. */
 static void test_long(void **state)
 {
@@ -299,7 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_binary), cmocka_unit_test(test_unary),    cmocka_unit_test(test_long),
         cmocka_unit_test(test_empty),  cmocka_unit_test(test_in_place), cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_where),
     };
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }

@@ -73,7 +73,7 @@ static void test_operations(void **state)
     (void)state;
     for (int op = 0; op < DRUPE_OP_COUNT; op++) {
         assert_true(strlen(drupe_op_name((drupe_op)op)) > 1);
-        assert_uint_in_range(drupe_op_arity((drupe_op)op), 1, 2);
+        assert_uint_in_range(drupe_op_arity((drupe_op)op), 1, 3);
     }
     assert_string_equal(drupe_op_name(DRUPE_OP_FLOOR_DIVIDE), "floor_divide");
     assert_int_equal(drupe_op_kind_of(DRUPE_OP_SUM), DRUPE_OP_REDUCTION);
