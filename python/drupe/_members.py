@@ -10,7 +10,10 @@ _REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__",
 _COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__lt__",
              "greater_equal": "__le__"}
 # Where names of NumPy are others than those of the array API.
-_OURS = {"absolute": "abs", "fabs": "abs", "power": "pow"}
+_OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+         "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "concatenate": "concat",
+         "fabs": "abs", "fmod": "", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
+         "right_shift": "bitwise_right_shift", "rint": "round", "true_divide": "divide"}
 
 
 def _number(left):
@@ -21,15 +24,16 @@ def _number(left):
         return left
 
 
-def _refusal(name, method):
+def _function(name):
+    """The function of drupe.array that computes what NumPy's of this name does, or None."""
     from drupe import array
 
     ours = _OURS.get(name, name)
-    if method == "__call__" and hasattr(array, ours):
-        return TypeError(f"numpy.{name}() takes no arrays on devices: drupe.array.{ours}() computes there, and "
-                         "drupe.array.asnumpy(x) copies the values to the host for NumPy")
-    full = name if method == "__call__" else f"{name}.{method}"
-    return TypeError(f"numpy.{full}() takes no arrays on devices, and drupe.array has no such function: "
+    return getattr(array, ours) if ours in array.__all__ and callable(getattr(array, ours)) else None
+
+
+def _refusal(name):
+    return TypeError(f"numpy.{name}() takes no arrays on devices, and drupe.array has no such function: "
                      "drupe.array.asnumpy(x) copies the values to the host for NumPy")
 
 
@@ -62,10 +66,10 @@ class Array(_Shown):
     __array_priority__ = 1000.0  # NumPy asks the operand with the highest
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        """Operators with NumPy's numbers; its functions are refused, with what to call instead.
+        """NumPy's functions of elements, computed on the device by the function of drupe.array that does the same.
 
         An operator whose left side is NumPy's comes here as its ufunc: Array's own operator answers, which takes
-        NumPy's numbers and refuses its arrays. Ufuncs that are called by name would have to copy the array to the host.
+        NumPy's numbers and refuses its arrays.
         """
         name = ufunc.__name__
         if method == "__call__" and len(inputs) == 2 and inputs[1].__class__ is self.__class__:
@@ -77,7 +81,17 @@ class Array(_Shown):
                     return getattr(self, _REFLECTED[name])(left)
                 if name in _COMPARED:
                     return getattr(self, _COMPARED[name])(_number(left))
-        raise _refusal(name, method)
+        function = _function(name) if method == "__call__" and not options.keys() - {"out"} else None
+        if not function:
+            raise _refusal(name if method == "__call__" else f"{name}.{method}")
+        return function(*inputs, out=options["out"][0]) if "out" in options else function(*inputs)
+
+    def __array_function__(self, function, types, args, options):
+        """NumPy's other functions, computed on the device by the function of drupe.array of that name."""
+        ours = _function(function.__name__) if function.__module__ == "numpy" else None
+        if not ours:
+            raise _refusal(function.__name__)
+        return ours(*args, **options)
 
     def __array_namespace__(self, /, *, api_version=None):
         """The module drupe.array."""

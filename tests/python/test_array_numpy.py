@@ -331,7 +331,7 @@ def test_operand_errors(device):
     x = da.ones(3, device=device)
     for wrong in (lambda: x + "a", lambda: x + None, lambda: x + 1j, lambda: object() + x, lambda: da.exp("a"),
                   lambda: da.add(1, 2), lambda: da.add(x), lambda: da.add(x, x, x), lambda: da.exp(x, foo=1),
-                  lambda: pow(x, 2, 3), lambda: x << 1):
+                  lambda: pow(x, 2, 3)):
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(ValueError, match="broadcast"):
@@ -363,15 +363,9 @@ def test_the_right_side_of_an_operator_of_numpys_numbers(device):
     np.testing.assert_array_equal((np.bool_(True) & (x > 1)).asnumpy(), [False, True, True])
 
 
-def test_functions_of_numpy_say_what_to_call_instead(device):
+def test_operators_of_numpys_arrays_are_refused(device):
     x = da.asarray([1., 2., 3.], device=device)
-    for call, words in ((lambda: np.sin(x), r"numpy\.sin\(\) .* drupe\.array\.sin\(\) .*drupe\.array\.asnumpy\(x\)"),
-                        (lambda: np.abs(x), r"numpy\.absolute\(\) .* drupe\.array\.abs\(\)"),
-                        (lambda: np.power(x, 2), r"drupe\.array\.pow\(\)"),
-                        (lambda: np.cbrt(x), r"numpy\.cbrt\(\) .* no such function: drupe\.array\.asnumpy\(x\)"),
-                        (lambda: np.add.reduce(x), r"numpy\.add\.reduce\(\) .*drupe\.array\.asnumpy\(x\)"),
-                        (lambda: np.add(2., x, out=x), r"drupe\.array\.add\(\)"),
-                        (lambda: np.asarray(x), r"drupe\.array\.asnumpy\(x\)"),
+    for call, words in ((lambda: np.asarray(x), r"drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.ones(3) + x, r"operator \+.*drupe\.array\.asarray\(x\)"),
                         (lambda: np.ones(3) < x, r"operator >.*drupe\.array\.asarray\(x\)"),
                         (lambda: np.ones(3).__iadd__(x), r"operator \+.*drupe\.array\.asarray\(x\)")):
@@ -396,7 +390,6 @@ def test_the_mean_is_a_method_as_other_reductions_are(device):
     assert float(x.mean()) == 2.5
     np.testing.assert_array_equal(x.mean(0).asnumpy(), values.mean(0))
     np.testing.assert_array_equal(x.mean(axis=1, keepdims=True).asnumpy(), values.mean(axis=1, keepdims=True))
-    with pytest.raises(TypeError, match="asnumpy"):
-        np.mean(x)
+    assert float(np.mean(x)) == 2.5
     with pytest.raises(TypeError):
         x.mean(where=True)

@@ -5,13 +5,11 @@
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 
-enum { NONE = -1 };
-
 /* An operator, and the operations of the table that it is: among other operands, and among bools alone. */
 typedef struct operator
 {
     const char *symbol;
-    int op, bool_op; /* drupe_op, or NONE */
+    drupe_op op, bool_op;
 }
 operator;
 
@@ -21,15 +19,11 @@ static bool is_bool(const drupe_operand *operand)
                                   : operand->scalar.kind == DRUPE_SCALAR_KIND_BOOL;
 }
 
-static int op_of(const operator* self, const drupe_operand *operands, size_t count)
+static drupe_op op_of(const operator* self, const drupe_operand *operands, size_t count)
 {
     bool bools = true;
     for (size_t i = 0; i < count; i++) bools = bools && is_bool(&operands[i]);
-    int op = bools ? self->bool_op : self->op;
-    if (op == NONE)
-        PyErr_Format(PyExc_TypeError, "operator %s of drupe.array takes %s", self->symbol,
-                     self->bool_op != NONE ? "arrays of bool" : "no arrays in this version");
-    return op;
+    return bools ? self->bool_op : self->op;
 }
 
 /* Data of other libraries is refused with advice; anything else may have an operator of its own for us. */
@@ -55,10 +49,9 @@ static PyObject *binary(PyObject *a, PyObject *b, const operator* self, PyObject
         if (found < 0) return NULL;
         if (found == 0) return not_operand(objects[i], self);
     }
-    int op = op_of(self, operands, 2);
-    if (op < 0) return NULL;
+    const drupe_op op = op_of(self, operands, 2);
     size_t spent = !out ? drupe_py_temporary(a, b, operands) : 2;
-    return drupe_py_apply_over(state, (drupe_op)op, operands, 2, spent, out);
+    return drupe_py_apply_over(state, op, operands, 2, spent, out);
 }
 
 static PyObject *unary(PyObject *array, const operator* self)
@@ -66,8 +59,7 @@ static PyObject *unary(PyObject *array, const operator* self)
     drupe_py_state *state = drupe_py_state_of(array);
     drupe_operand operand = {.array = drupe_py_array_of(array)};
     if (!drupe_py_enter(state)) return NULL;
-    int op = op_of(self, &operand, 1);
-    return op < 0 ? NULL : drupe_py_apply(state, (drupe_op)op, &operand, 1, NULL);
+    return drupe_py_apply(state, op_of(self, &operand, 1), &operand, 1, NULL);
 }
 
 #define BINARY(name, symbol, op, bool_op)                                                                    \
@@ -94,15 +86,15 @@ BINARY(multiply, "*", DRUPE_OP_MULTIPLY, DRUPE_OP_MULTIPLY)
 BINARY(divide, "/", DRUPE_OP_DIVIDE, DRUPE_OP_DIVIDE)
 BINARY(floor_divide, "//", DRUPE_OP_FLOOR_DIVIDE, DRUPE_OP_FLOOR_DIVIDE)
 BINARY(remainder, "%", DRUPE_OP_REMAINDER, DRUPE_OP_REMAINDER)
-BINARY(and, "&", NONE, DRUPE_OP_LOGICAL_AND)
-BINARY(or, "|", NONE, DRUPE_OP_LOGICAL_OR)
-BINARY(xor, "^", NONE, DRUPE_OP_NOT_EQUAL)
-BINARY(lshift, "<<", NONE, NONE)
-BINARY(rshift, ">>", NONE, NONE)
+BINARY(and, "&", DRUPE_OP_BITWISE_AND, DRUPE_OP_LOGICAL_AND)
+BINARY(or, "|", DRUPE_OP_BITWISE_OR, DRUPE_OP_LOGICAL_OR)
+BINARY(xor, "^", DRUPE_OP_BITWISE_XOR, DRUPE_OP_NOT_EQUAL)
+BINARY(lshift, "<<", DRUPE_OP_BITWISE_LEFT_SHIFT, DRUPE_OP_BITWISE_LEFT_SHIFT)
+BINARY(rshift, ">>", DRUPE_OP_BITWISE_RIGHT_SHIFT, DRUPE_OP_BITWISE_RIGHT_SHIFT)
 UNARY(negative, "-", DRUPE_OP_NEGATIVE, DRUPE_OP_NEGATIVE)
 UNARY(positive, "+", DRUPE_OP_POSITIVE, DRUPE_OP_POSITIVE)
 UNARY(absolute, "abs", DRUPE_OP_ABS, DRUPE_OP_ABS)
-UNARY(invert, "~", NONE, DRUPE_OP_LOGICAL_NOT)
+UNARY(invert, "~", DRUPE_OP_BITWISE_INVERT, DRUPE_OP_LOGICAL_NOT)
 
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus, PyObject *out)
 {

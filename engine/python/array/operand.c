@@ -96,8 +96,8 @@ void drupe_py_refuse(PyObject *text)
 
 /* --- Running ------------------------------------------------------------------------------------------- */
 
-/* Distinguishes what may need a program of its own: operation, types and device. One of the two may be NULL.
- */
+/* Distinguishes what may need a program of its own: operation, types, device and layout. One of the two may
+ * be NULL. */
 static uint64_t warm_key(int op, const drupe_array *a, const drupe_array *b)
 {
     if (!a) {
@@ -107,7 +107,11 @@ static uint64_t warm_key(int op, const drupe_array *a, const drupe_array *b)
     if (!a) return 0;
     uint64_t key = (uint64_t)(uintptr_t)drupe_queue_device(a->queue) << 16;
     key ^= (uint64_t)(unsigned)op << 8 ^ (uint64_t)a->dtype << 4;
-    return key ^ (!b ? 15u : (uint64_t)b->dtype);
+    key ^= (uint64_t)!drupe_array_contiguous(a) << 55;
+    if (!b) return key ^ 15u;
+    const bool alike =
+        a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
+    return key ^ (uint64_t)b->dtype ^ (uint64_t) !(alike && drupe_array_contiguous(b)) << 54;
 }
 
 /* A weak scalar and an output choose programs too. */
@@ -115,6 +119,7 @@ static uint64_t warm_key_of(drupe_op op, const drupe_operand *operands, size_t c
 {
     const drupe_array *a = operands[0].array, *b = count > 1 ? operands[1].array : NULL;
     uint64_t key = warm_key((int)op, a, b);
+    if (count > 2 && operands[2].array) key ^= warm_key(0, operands[2].array, a ? a : b) << 1;
     for (size_t i = 0; i < count; i++)
         if (!operands[i].array) key ^= (uint64_t)(operands[i].scalar.kind + 1) << 56;
     return key ^ (!out->memory ? 0 : (uint64_t)(out->dtype + 1) << 59);

@@ -25,7 +25,7 @@ static drupe_op op_of(PyObject *self)
 
 /* --- Calls --------------------------------------------------------------------------------------------- */
 
-static PyObject *call_unary_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_op op = op_of(self);
@@ -36,8 +36,14 @@ static PyObject *call_unary_binary(PyObject *self, PyObject *const *args, size_t
         signature.names[0] = DRUPE_PY_NAME_x;
         signature.names[1] = DRUPE_PY_NAME_out;
     }
-    PyObject *given[3];
-    drupe_operand operands[2];
+    if (arity == 3) {
+        signature.names[0] = DRUPE_PY_NAME_condition;
+        signature.names[1] = DRUPE_PY_NAME_x1;
+        signature.names[2] = DRUPE_PY_NAME_x2;
+        signature.names[3] = DRUPE_PY_NAME_out;
+    }
+    PyObject *given[4];
+    drupe_operand operands[3];
     if (!drupe_py_enter(state) ||
         !drupe_py_args(state, &signature, args, PyVectorcall_NARGS(nargsf), kwnames, given))
         return NULL;
@@ -76,7 +82,9 @@ static PyObject *call_reduction(PyObject *self, PyObject *const *args, size_t na
 static const char *parameters(drupe_op op)
 {
     if (drupe_op_kind_of(op) == DRUPE_OP_REDUCTION) return "x, /, axis=None, *, dtype=None, keepdims=False";
-    return drupe_op_arity(op) == 2 ? "x1, x2, /, *, out=None" : "x, /, *, out=None";
+    static const char *const by_arity[] = {"", "x, /, *, out=None", "x1, x2, /, *, out=None",
+                                           "condition, x1, x2, /, *, out=None"};
+    return by_arity[drupe_op_arity(op)];
 }
 
 static PyObject *operation_doc(PyObject *self, void *closure)
@@ -140,7 +148,7 @@ static bool operation_add(drupe_py_state *state, drupe_op op, PyObject *all)
     self->op = op;
     self->name = drupe_op_name(op);
     self->arity = drupe_op_arity(op);
-    self->vectorcall = drupe_op_kind_of(op) == DRUPE_OP_REDUCTION ? call_reduction : call_unary_binary;
+    self->vectorcall = drupe_op_kind_of(op) == DRUPE_OP_REDUCTION ? call_reduction : call_elementwise;
     int added = PyDict_SetItemString(all, self->name, (PyObject *)self);
     Py_DECREF((PyObject *)self);
     return added == 0;

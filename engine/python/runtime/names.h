@@ -16,6 +16,7 @@
     X(axes)                                                                                                  \
     X(axis)                                                                                                  \
     X(cache)                                                                                                 \
+    X(condition)                                                                                             \
     X(context)                                                                                               \
     X(copy)                                                                                                  \
     X(device)                                                                                                \

@@ -16,7 +16,7 @@ __array_api_version__ = "2025.12"
 
 e, pi, inf, nan, newaxis = _math.e, _math.pi, _math.inf, _math.nan, None
 
-__all__ = ["Array", "DType", "arange", "asarray", "asnumpy", "astype", "broadcast_to", "concat", "e", "empty",
+__all__ = ["Array", "DType", "arange", "asarray", "asnumpy", "astype", "broadcast_to", "clip", "concat", "e", "empty",
            "empty_like", "expand_dims", "full", "full_like", "inf", "linspace", "matmul", "matrix_transpose", "mean",
            "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "reshape", "result_type", "squeeze", "stack",
            "to_device", "zeros", "zeros_like"]
@@ -179,6 +179,18 @@ def result_type(*arrays_and_dtypes):
     if scalar > "bif".index(common.kind) + 1:
         common = DType("int64" if scalar == 2 else "float64" if double else "float32")
     return common
+
+
+def clip(x, /, min=None, max=None, *, out=None):
+    """The elements of x, where they are below `min` that, and where they are above `max` that; None is no limit.
+
+    The limits are numbers or arrays that broadcast with x. Where min is above max, the result is max."""
+    operations = _engine.operations
+    if min is None and max is None:
+        return operations["positive"](x, out=out) if x.dtype.kind != "b" or out is not None else astype(x, x.dtype)
+    if min is None or max is None:
+        return operations["maximum" if max is None else "minimum"](x, min if max is None else max, out=out)
+    return operations["minimum"](operations["maximum"](x, min), max, out=out)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
