@@ -114,7 +114,7 @@ static void add_arg(drupe_text *text, const drupe_arg_summary *summary, uint32_t
     const drupe_arg_info *info =
         kernel && kernel->args && index < kernel->nargs ? &kernel->args[index] : NULL;
     uint64_t bits = summary->bits[index];
-    const drupe_form *form = summary->worded && kernel ? &kernel->forms[index] : &summary->forms[index];
+    const drupe_form *form = summary->worded ? &kernel->forms[index] : &summary->forms[index];
     if (info && info->name[0])
         drupe_text_printf(text, "%s = ", info->name);
     else

@@ -54,7 +54,7 @@ void drupe_kernel_drop(void *kernel);
 /* args.c: bytes of one element of an argument's type, as declared; 0 if that is unknown. */
 size_t drupe_args_element(const drupe_arg_info *info);
 
-/* Whether kernels of this text may print, as far as the text itself shows it. */
+/* Whether kernels of this text may print, as far as the text itself shows it. Of a checked source. */
 bool drupe_prints_source(const drupe_source *source);
 
 /* --- build.c, specialise.c ------------------------------------------------------------------------------ */

@@ -84,7 +84,7 @@ static bool element_read(const drupe_spirv *module, size_t at, drupe_arg_info *i
 
 static bool is_structure(const drupe_spirv *module, size_t at)
 {
-    return at && drupe_spirv_opcode(module, at) == SPIRV_TYPE_STRUCT;
+    return drupe_spirv_opcode(module, at) == SPIRV_TYPE_STRUCT;
 }
 
 /* The kind of an argument of the type defined at `at`; false if there is none for it. */
