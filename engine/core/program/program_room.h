@@ -106,7 +106,8 @@ void drupe_args_add(drupe_text *text, const char *name, const drupe_arg_info *ar
 /* The `nargs` arguments of a kernel; false when they are not known. */
 bool drupe_args_find(drupe_span packed, const char *name, uint32_t nargs, drupe_arg_info *args);
 
-/* spirv_args.c: append those of the kernels of a module, as far as it tells them. */
+/* spirv_args.c: append those of the kernels of a module, as far as it tells them; for lack of memory `text`
+ * fails. */
 void drupe_spirv_args(const void *bytes, size_t size, drupe_text *text);
 
 /* --- key.c ---------------------------------------------------------------------------------------------- */

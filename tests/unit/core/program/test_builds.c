@@ -73,6 +73,30 @@ static void values_of_constants_are_copied(void **state)
     while (drupe_builds()) continue;
 }
 
+/* Builds end in any order. */
+static void a_later_build_may_be_over_first(void **state)
+{
+    (void)state;
+    const drupe_source text = script_source("text");
+    drupe_source refused = text;
+    drupe_build *first, *second;
+    drupe_program *program;
+    char *log;
+    refused.language = DRUPE_LANG_SPIRV;
+    close_door();
+    OK(drupe_build_begin(script.context, script.device, &text, &first));
+    await_entered();
+    OK(drupe_build_begin(script.context, script.device, &refused, &second));
+    FAILS(drupe_build_take(second, &log, &program), DRUPE_E_UNSUPPORTED, "does not take SPIR-V");
+    assert_false(drupe_build_wait(first, 1000));
+    open_door();
+    OK(drupe_build_take(first, &log, &program));
+    free(log);
+    drupe_program_release(program);
+    drupe_builds_end(LONG);
+    assert_int_equal(drupe_builds(), 0);
+}
+
 static int early_exits;
 static uint32_t standing;
 
@@ -106,11 +130,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(who_waits_takes_the_program),
-        TEST(a_failed_build_is_told_to_who_takes_it),
-        TEST(who_leaves_drops_what_comes_of_it),
-        TEST(values_of_constants_are_copied),
-        TEST(a_build_that_stays_has_the_process_end_early),
+        TEST(who_waits_takes_the_program),       TEST(a_failed_build_is_told_to_who_takes_it),
+        TEST(who_leaves_drops_what_comes_of_it), TEST(values_of_constants_are_copied),
+        TEST(a_later_build_may_be_over_first),   TEST(a_build_that_stays_has_the_process_end_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
