@@ -76,6 +76,14 @@ static void folders_are_made_and_found(void **state)
     assert_false(info().on);
 }
 
+static void set_variable(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
 /* What the environment says, and where the folder is then: "" is nowhere, and the cache is off. */
 static void the_environment_names_the_folder(void **state)
 {
@@ -95,11 +103,14 @@ static void the_environment_names_the_folder(void **state)
                  {endless, NULL, "/a/home", "", "HOME"}};
     static const char *const names[] = {"DRUPE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
     char *before[3];
-    for (size_t k = 0; k < 3; k++) before[k] = getenv(names[k]) ? strdup(getenv(names[k])) : NULL;
+    for (size_t k = 0; k < 3; k++) {
+        const char *value = getenv(names[k]);
+        before[k] = value ? strdup(value) : NULL;
+    }
     setenv("DRUPE_CACHE", "off", 1); /* so that none is made */
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         const char *const values[] = {cases[i].own, cases[i].xdg, cases[i].home};
-        for (size_t k = 0; k < 3; k++) (values[k] ? setenv(names[k], values[k], 1) : unsetenv(names[k]));
+        for (size_t k = 0; k < 3; k++) set_variable(names[k], values[k]);
         start_again();
         assert_string_equal(info().folder, cases[i].folder);
         assert_non_null(strstr(info().reason, "DRUPE_CACHE"));
@@ -110,8 +121,10 @@ static void the_environment_names_the_folder(void **state)
         assert_non_null(strstr(info().reason, cases[i].reason));
         setenv("DRUPE_CACHE", "off", 1);
     }
-    for (size_t k = 0; k < 3; k++) (before[k] ? setenv(names[k], before[k], 1) : unsetenv(names[k]));
-    for (size_t k = 0; k < 3; k++) free(before[k]);
+    for (size_t k = 0; k < 3; k++) {
+        set_variable(names[k], before[k]);
+        free(before[k]);
+    }
 }
 
 /* Children, because root may write everywhere, and what else a process writes meanwhile would be cut off. */
