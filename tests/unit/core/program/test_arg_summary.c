@@ -66,6 +66,10 @@ static void memory_is_told_by_kind_and_size(void **state)
     work.src = &work;
     work.dst = NULL;
     assert_string_equal(told(&work, refs, 2, 600), expected);
+    snprintf(expected, sizeof expected, "8 bytes from 0x%llx, which is not USM to NULL",
+             (unsigned long long)(uintptr_t)(at + 100)); /* behind the memory */
+    work.src = at + 100;
+    assert_string_equal(told(&work, refs, 2, 600), expected);
     work = (drupe_work){.kind = DRUPE_WORK_FILL, .dst = at, .bytes = 8, .pattern_size = 2};
     assert_string_equal(told(&work, refs, 2, 600),
                         "8 bytes at shared memory of 100 bytes, with a pattern of 2 bytes");

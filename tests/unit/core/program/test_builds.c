@@ -97,6 +97,58 @@ static void a_later_build_may_be_over_first(void **state)
     assert_int_equal(drupe_builds(), 0);
 }
 
+/* What is told of builds: of those in a driver's compiler, once each, also on a thread of their own. */
+static int shown, good, bad;
+
+static void *building(const drupe_source *source, const char *device)
+{
+    (void)source;
+    assert_string_equal(device, "host:cpu:0");
+    return &shown;
+}
+
+static void built(void *what, bool is_good)
+{
+    shown += what == &shown;
+    good += is_good;
+    bad += !is_good;
+}
+
+static void builds_are_shown(void **state)
+{
+    (void)state;
+    static const drupe_observer observer = {.building = building, .built = built};
+    static const char *const texts[] = {"text", "wrong"};
+    script.languages[0] = DRUPE_LANG_OPENCL_C | DRUPE_LANG_BUILTIN;
+    shown = good = bad = 0;
+    drupe_library_observe(&observer);
+    for (size_t i = 0; i < 2; i++) {
+        drupe_source source = script_source(texts[i]);
+        drupe_build *build;
+        drupe_program *program;
+        char *log;
+        (void)!drupe_program_open(script.context, script.device, &source, NULL, &program);
+        drupe_program_release(program);
+        assert_int_equal(shown, 4 * i + 1);
+        OK(drupe_build_begin(script.context, script.device, &source, &build));
+        (void)!drupe_build_take(build, &log, &program);
+        free(log);
+        drupe_program_release(program);
+        drupe_builds_end(LONG);
+        assert_int_equal(shown, 4 * i + 2);
+        source.language = DRUPE_LANG_BUILTIN; /* compiled before */
+        OK(drupe_build_begin(script.context, script.device, &source, &build));
+        (void)!drupe_build_take(build, &log, &program);
+        free(log);
+        drupe_program_release(program);
+        assert_int_equal(shown, 4 * i + 2);
+        shown += 2;
+    }
+    drupe_library_observe(NULL);
+    assert_int_equal(good, 2);
+    assert_int_equal(bad, 2);
+}
+
 static int early_exits;
 static uint32_t standing;
 
@@ -130,9 +182,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(who_waits_takes_the_program),       TEST(a_failed_build_is_told_to_who_takes_it),
-        TEST(who_leaves_drops_what_comes_of_it), TEST(values_of_constants_are_copied),
-        TEST(a_later_build_may_be_over_first),   TEST(a_build_that_stays_has_the_process_end_early),
+        TEST(who_waits_takes_the_program),
+        TEST(a_failed_build_is_told_to_who_takes_it),
+        TEST(who_leaves_drops_what_comes_of_it),
+        TEST(values_of_constants_are_copied),
+        TEST(a_later_build_may_be_over_first),
+        TEST(builds_are_shown),
+        TEST(a_build_that_stays_has_the_process_end_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

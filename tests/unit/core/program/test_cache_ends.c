@@ -2,6 +2,7 @@
 #include "cache_fixture.h"
 #include "core/program/program_room.h"
 #include "walk/wrap.h"
+#include <dirent.h>
 #include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -227,6 +228,39 @@ static void without_files_programs_are_built_all_the_same(void **state)
     assert_true(cached("first"));
 }
 
+static size_t open_files(void)
+{
+    size_t count = 0;
+    DIR *stream = opendir("/proc/self/fd");
+    assert_non_null(stream);
+    while (readdir(stream)) count++;
+    closedir(stream);
+    return count;
+}
+
+static bool go_on(const drupe_cache_entry *entry, void *user)
+{
+    (void)entry, (void)user;
+    return true;
+}
+
+static void no_file_stays_open(void **state)
+{
+    (void)state;
+    (void)info(); /* the folder itself stays open */
+    const size_t before = open_files();
+    assert_false(cached("first"));
+    assert_true(cached("first"));
+    test_compiler.refuse = true;
+    assert_false(cached("first"));
+    assert_int_equal(info().entries, 1);
+    OK(drupe_cache_each(go_on, NULL));
+    OK(drupe_cache_clear(NULL));
+    assert_int_equal(open_files(), before);
+    start_again();
+    assert_int_equal(open_files(), before - 1);
+}
+
 /* --- A forked child ------------------------------------------------------------------------------------- */
 
 #define MUST(condition)                                                                                      \
@@ -272,6 +306,7 @@ int main(void)
         TEST(folders_may_not_be_listed),
         TEST(an_entry_without_a_binary_is_replaced),
         TEST(without_files_programs_are_built_all_the_same),
+        TEST(no_file_stays_open),
         TEST(a_forked_child_is_told_so),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

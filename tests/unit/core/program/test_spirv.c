@@ -231,6 +231,34 @@ static void values_that_do_not_fit_are_refused(void **state)
     assert_non_null(strstr(drupe_error_last()->text, "magic number"));
 }
 
+/* Of types that constants do not have, with values that do not fit the type, or without a value to be set. */
+static void odd_constants_are_passed_over(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t opcode, word, from; /* this word of the first such instruction becomes the id that .. */
+        uint32_t value;              /* .. the first instruction `from` has, or this value */
+    } cases[] = {{50, 1, 20, 0}, {50, 1, 19, 0}, {48, 0, 0, 3u << 16 | 41}, {50, 0, 0, 4u << 16 | 43}};
+    uint32_t copy[WORDS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        drupe_spec_constant *list;
+        size_t count = 0;
+        memcpy(copy, constants, sizeof copy);
+        copy[find(copy, cases[i].opcode, 0) + cases[i].word] =
+            cases[i].from ? copy[find(copy, cases[i].from, 0) + 1] : cases[i].value;
+        assert_int_equal(drupe_spirv_constants(copy, sizeof copy, &list, &count), DRUPE_OK);
+        assert_int_equal(count, 4);
+        free(list);
+    }
+    /* One word for a number of 64 bits. */
+    drupe_spec_constant found[5];
+    const double wide = 1;
+    const drupe_spec_value value = {0, sizeof wide, &wide};
+    memcpy(copy, constants, sizeof copy);
+    copy[find(copy, 50, 0) + 1] = copy[find(copy, 21, 2) + 1];
+    assert_int_equal(set(copy, &value, 1, found), DRUPE_E_NOT_FOUND);
+}
+
 /* Ids of a module with instructions of extensions are not checked: decorations may be of any. */
 static void decorations_of_nothing_are_passed_over(void **state)
 {
@@ -385,6 +413,7 @@ int main(void)
         cmocka_unit_test(arguments_as_written),
         cmocka_unit_test(constants_are_set),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
+        cmocka_unit_test(odd_constants_are_passed_over),
         cmocka_unit_test(decorations_of_nothing_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
