@@ -84,12 +84,14 @@ static drupe_status keep(struct native *native, const char *prefix, const void *
 static drupe_status program_open(drupe_program *program, const drupe_source *source, char **log)
 {
     struct native *native = drupe_native(program);
+    if (native->binary) abort(); /* left by another try */
     if (source->language == DRUPE_LANG_BINARY) {
         test_compiler.loads++;
         /* A driver that is given another's binary, or a damaged one, would crash. */
         if (source->size < strlen(COMPILED) || memcmp(source->bytes, COMPILED, strlen(COMPILED)) != 0)
             abort();
         if (test_compiler.refuse && test_compiler.refused) test_compiler.refused();
+        if (test_compiler.refuse) native->binary = strdup("a part"); /* until it is closed */
         if (test_compiler.refuse) return drupe_error_set(DRUPE_E_INVALID, "The test compiler refuses.");
         return keep(native, "", source->bytes, source->size);
     }

@@ -1,4 +1,5 @@
 /* Builds on a thread of their own: who waits for them, who leaves, and the end of the process. */
+#include "base/file.h"
 #include "kernel_fixture.h"
 
 static void who_waits_takes_the_program(void **state)
@@ -97,6 +98,34 @@ static void a_later_build_may_be_over_first(void **state)
     assert_int_equal(drupe_builds(), 0);
 }
 
+static drupe_status run_answer;
+
+/* A compiler that is a program of the machine. */
+static drupe_status run_process(drupe_program *program, const drupe_source *source, char **log)
+{
+    static const char *const argv[] = {"/bin/sleep", "60", NULL};
+    drupe_text output = {0};
+    (void)program, (void)source, (void)log;
+    run_answer = drupe_process_run(argv, (drupe_span){NULL, 0}, LONG, &output);
+    drupe_text_clear(&output);
+    return run_answer;
+}
+
+static void who_leaves_stops_a_process(void **state)
+{
+    (void)state;
+    const drupe_source source = script_source("text");
+    const uint64_t begin = drupe_now_ns();
+    drupe_build *build;
+    script.tables[0].program_open = run_process;
+    OK(drupe_build_begin(script.context, script.device, &source, &build));
+    drupe_build_leave(build);
+    drupe_builds_end(LONG);
+    assert_int_equal(drupe_builds(), 0);
+    assert_int_equal(run_answer, DRUPE_E_CANCELLED);
+    assert_true(drupe_now_ns() - begin < LONG);
+}
+
 /* What is told of builds: of those in a driver's compiler, once each, also on a thread of their own. */
 static int shown, good, bad;
 
@@ -187,6 +216,7 @@ int main(void)
         TEST(who_leaves_drops_what_comes_of_it),
         TEST(values_of_constants_are_copied),
         TEST(a_later_build_may_be_over_first),
+        TEST(who_leaves_stops_a_process),
         TEST(builds_are_shown),
         TEST(a_build_that_stays_has_the_process_end_early),
     };

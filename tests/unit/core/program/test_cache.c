@@ -209,6 +209,23 @@ static void variables_of_compilers_bring_in_files(void **state)
     }
 }
 
+/* Nobody calls for a look: it leaves the last error as it was, with a folder and without. */
+static void looking_leaves_the_last_error(void **state)
+{
+    (void)state;
+    const drupe_text text = {.data = (char[]){"x"}, .length = 1};
+    for (int i = 0; i < 2; i++) {
+        drupe_record record;
+        void *bytes;
+        start_again();
+        drupe_error_set(DRUPE_E_INVALID, "The user's own.");
+        assert_false(drupe_cache_find(&text, &text, &bytes, &record));
+        assert_string_equal(drupe_error_last()->text, "The user's own.");
+        assert_int_equal(info().on, i == 0);
+        setenv("DRUPE_CACHE_DIR", "/proc/no/such/place", 1);
+    }
+}
+
 static void flags_choose(void **state)
 {
     (void)state;
@@ -384,6 +401,7 @@ int main(void)
         CASE(programs_that_include_are_never_kept),
         CASE(what_may_bring_in_a_file),
         CASE(variables_of_compilers_bring_in_files),
+        CASE(looking_leaves_the_last_error),
         CASE(flags_choose),
         CASE(failures_are_not_kept),
         CASE(a_driver_that_refuses_builds_again),

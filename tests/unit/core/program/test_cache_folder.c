@@ -22,6 +22,10 @@ static void off(void **state)
     assert_int_equal(drupe_cache_clear(NULL), DRUPE_E_UNAVAILABLE);
     assert_int_equal(drupe_cache_each(NULL, NULL), DRUPE_E_UNAVAILABLE);
     assert_string_equal(drupe_error_last()->text, "The cache is off. DRUPE_CACHE switches it off.");
+    unsetenv("DRUPE_CACHE");
+    start_again();
+    assert_true(info().on);
+    assert_string_equal(info().reason, "");
 }
 
 static void folders_that_others_may_write_to_are_refused(void **state)

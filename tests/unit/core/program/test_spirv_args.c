@@ -122,6 +122,8 @@ static void types_become_arguments(void **state)
         {{INT(TYPE, 64)}, {DRUPE_ARG_VALUE, DRUPE_SCALAR_I64, 1, "", "long", false, true}},
         {{FLOAT(ELEMENT, 64), VECTOR(TYPE, ELEMENT, 4)},
          {DRUPE_ARG_VALUE, DRUPE_SCALAR_F64, 4, "", "double4", false, false}},
+        {{INT(ELEMENT, 16), VECTOR(TYPE, ELEMENT, 16)},
+         {DRUPE_ARG_VALUE, DRUPE_SCALAR_I16, 16, "", "short16", false, true}},
         {{OF(SPIRV_TYPE_STRUCT, 3), TYPE, VOID},
          {DRUPE_ARG_VALUE, DRUPE_SCALAR_UNKNOWN, 1, "", "", false, false}},
         {{POINTER(TYPE, BY_VALUE, VOID)}, {DRUPE_ARG_VALUE, DRUPE_SCALAR_UNKNOWN, 1, "", "", false, false}},
