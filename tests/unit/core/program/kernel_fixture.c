@@ -141,7 +141,9 @@ drupe_kernel *script_kernel(const char *text)
 
 void close_door(void)
 {
+    pthread_mutex_lock(&door.lock);
     door.closed = true;
+    pthread_mutex_unlock(&door.lock);
 }
 
 void await_entered(void)

@@ -20,7 +20,7 @@ struct script {
     drupe_arg_info declared[SCRIPT_ARGS]; /* argument 20 is the first again */
     uint32_t ndeclared;
     drupe_status arg_answer, count_answer, number_answer, open_answer;
-    int kernels_closed, programs_closed;
+    _Atomic(int) kernels_closed, programs_closed;
 };
 extern struct script script;
 
