@@ -292,8 +292,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     if (event) *event = NULL;
     drupe_refs refs;
     drupe_status status;
-    if (s && s->queue && kernel && args && drupe_fast_launch(s, kernel, range, args, nargs, event, &status))
-        return status;
+    if (drupe_fast_launch(s, kernel, range, args, nargs, event, &status)) return status;
     drupe_refs_init(&refs);
     status = check_launch(s, kernel, range, args, nargs, &refs);
     drupe_work work = {

@@ -91,8 +91,9 @@ static drupe_status launch(void *out, drupe_memory *const *hints, drupe_event **
 {
     const drupe_range range = {.dims = 1, .global = {4}};
     const drupe_arg arg = {DRUPE_ARG_POINTER, sizeof out, &out};
-    s.memories = hints;
-    return drupe_submit_kernel(&s, bench.gid, &range, &arg, 1, event);
+    drupe_submission hinted = s;
+    hinted.memories = hints;
+    return drupe_submit_kernel(&hinted, bench.gid, &range, &arg, 1, event);
 }
 
 static drupe_status launch_on(drupe_memory *memory)
@@ -112,8 +113,9 @@ static drupe_status launch_mad(drupe_memory *out, drupe_memory *in, drupe_memory
                               {DRUPE_ARG_VALUE, 8, &n},
                               {DRUPE_ARG_VALUE, 8, &mul},
                               {DRUPE_ARG_VALUE, 8, add}};
-    s.memories = hints;
-    return drupe_submit_kernel(&s, bench.mad, &range, args, 5, NULL);
+    drupe_submission hinted = s;
+    hinted.memories = hints;
+    return drupe_submit_kernel(&hinted, bench.mad, &range, args, 5, NULL);
 }
 
 static unsigned uses(const drupe_memory *memory)
