@@ -55,7 +55,7 @@ drupe_status drupe_submission_make_info(const drupe_submission *s, drupe_refs *r
                                         drupe_submit_info *info)
 {
     for (size_t i = 0; refs->nbefore && i < s->nwaits; i++)
-        if (s->waits[i]) DRUPE_TRY(drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i])));
+        DRUPE_TRY(drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i])));
     const drupe_operands uses = drupe_refs_pass(refs);
     *info = drupe_submission_info(s, &uses, name);
     if (refs->nbefore) {

@@ -267,8 +267,9 @@ static void work_without_a_summary_is_told_without_one(void **state)
 static void *ask(void *known)
 {
     drupe_failure own, cause;
+    *(bool *)known = drupe_failure_last(&own, &cause); /* nothing was told, nor has anything failed */
     drupe_error_restore(&reason);
-    *(bool *)known = drupe_failure_last(&own, &cause);
+    *(bool *)known |= drupe_failure_last(&own, &cause);
     return NULL;
 }
 

@@ -31,13 +31,12 @@ static drupe_status play_kernel(const drupe_submit *submit, drupe_kernel *kernel
     return real->submit_kernel(&held, kernel, range, args, nargs);
 }
 
-static drupe_status play_fill(const drupe_submit *submit, void *dst, const void *pattern, size_t pattern_size,
-                              size_t bytes)
+static drupe_status play_barrier(const drupe_submit *submit)
 {
     drupe_submit held = *submit;
     bool unseen = false;
     if (submit->done) held.done = &unseen;
-    return real->submit_fill(&held, dst, pattern, pattern_size, bytes);
+    return real->submit_barrier(&held);
 }
 
 /* What another thread does while a launch is on its way: core asks for the cell before it takes the lock. */
@@ -66,7 +65,7 @@ static int setup(void **state)
     real = bench.queue->base.slot->backend;
     playing = *real;
     playing.submit_kernel = play_kernel;
-    playing.submit_fill = play_fill;
+    playing.submit_barrier = play_barrier;
     bench.queue->base.slot->backend = &playing;
     mode = HELD;
     launched = 0;
@@ -159,6 +158,19 @@ static void ignore(void *memory)
     assert_ptr_equal(memory, ours);
 }
 
+static drupe_keep keep_kernel(void)
+{
+    return (drupe_keep){drupe_kernel_retain(bench.gid), drupe_kernel_drop};
+}
+
+/* A launch behind a submission that keeps these. */
+static void keep_and_launch(const drupe_keep *keeps, size_t nkeeps)
+{
+    const drupe_submission before = {.queue = bench.queue, .keeps = keeps, .nkeeps = nkeeps};
+    OK(drupe_submit_barrier(&before, NULL));
+    OK(launch_on(ours));
+}
+
 static void the_same_launch_takes_over_what_the_last_one_keeps(void **state)
 {
     (void)state;
@@ -177,28 +189,26 @@ static void the_same_launch_takes_over_what_the_last_one_keeps(void **state)
     OK(launch_on(ours));
     EXPECT_USES(4, 2);
     /* The same object, which the last one keeps in another way. */
-    const drupe_keep keep = {ours, ignore};
-    s.keeps = &keep;
-    s.nkeeps = 1;
-    OK(bench_fill(bench.queue, other, 1, NULL, NULL));
-    OK(drupe_submit_fill(&s, drupe_memory_pointer(other), "x", 1, 8, NULL));
-    EXPECT_USES(4, 4);
-    s.nkeeps = 0;
-    OK(launch_on(ours));
-    EXPECT_USES(5, 4);
+    keep_and_launch((drupe_keep[]){{ours, ignore}, keep_kernel()}, 2);
+    EXPECT_USES(5, 2);
+    /* The same ones, and one more. */
+    keep_and_launch((drupe_keep[]){drupe_memory_keep(ours, bench.queue), keep_kernel(), {&dropped, count}},
+                    3);
+    EXPECT_USES(7, 2);
     /* What is over at once, or refused, leaves them where they are. */
     mode = OVER;
     OK(launch_on(ours));
-    EXPECT_USES(5, 4);
+    EXPECT_USES(7, 2);
     OK(launch(drupe_memory_pointer(other), NULL, NULL)); /* its own */
-    EXPECT_USES(5, 4);
+    EXPECT_USES(7, 2);
     mode = REFUSED;
     FAILS(launch_on(ours), DRUPE_E_INTERNAL, PLANNED);
-    EXPECT_USES(5, 4);
+    EXPECT_USES(7, 2);
+    assert_int_equal(dropped, 0);
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_collect(bench.queue);
     EXPECT_USES(0, 0);
-    assert_int_equal(dropped, 0);
+    assert_int_equal(dropped, 1);
     const drupe_keep own = {&dropped, count};
     s.keeps = &own;
     s.nkeeps = 1;
@@ -206,7 +216,7 @@ static void the_same_launch_takes_over_what_the_last_one_keeps(void **state)
     OK(launch(drupe_memory_pointer(ours), NULL, NULL)); /* keeps are for the steps */
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_collect(bench.queue);
-    assert_int_equal(dropped, 1);
+    assert_int_equal(dropped, 2);
 }
 
 static void hints_are_no_more_than_that(void **state)
