@@ -1,6 +1,7 @@
 /* The trace ring, written and read without any device: what a record says, who may still write it, who is
  * woken, and the text for a crash. */
 #include "core/trace/trace_room.h"
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -9,10 +10,45 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define NEVER (60 * UINT64_C(1000000000))
+
+/* --- Between two steps of a call -------------------------------------------------------------------------
+ */
+
+static _Thread_local void (*on_ticks)(void); /* before the next look at the clock */
+static void (*on_wait)(bool for_ever);       /* before a thread sleeps */
+
+uint64_t __real_drupe_ticks(void);
+uint64_t __wrap_drupe_ticks(void);
+uint64_t __wrap_drupe_ticks(void)
+{
+    void (*act)(void) = on_ticks;
+    on_ticks = NULL;
+    if (act) act();
+    return __real_drupe_ticks();
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    long words[6];
+    va_list list;
+    va_start(list, number);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++) words[i] = va_arg(list, long);
+    va_end(list);
+    void (*act)(bool) = on_wait;
+    if (number == SYS_futex && words[1] == FUTEX_WAIT_PRIVATE) {
+        on_wait = NULL;
+        if (act) act(words[3] == 0);
+    }
+    return __real_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
 
 static drupe_trace_queue queue = {.number = 3};
 
@@ -36,6 +72,26 @@ static int setup(void **state)
     (void)state;
     queue = (drupe_trace_queue){.number = 3, .device = drupe_trace_device("scripted:cpu:0")};
     return queue.device ? 0 : -1;
+}
+
+/* The first one: the ring is not full yet. */
+static void a_young_trace_is_read_from_its_beginning(void **state)
+{
+    (void)state;
+    drupe_trace_record records[3];
+    char text[512];
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    assert_int_equal(drupe_trace_latest(), 0);
+    assert_int_equal(drupe_trace_text(text, sizeof text, 9), 0);
+    for (size_t i = 0; i < 2; i++) begin("fill", &work);
+    assert_int_equal(drupe_trace_read(0, records, 3), 2);
+    assert_int_equal(records[0].id, 1);
+    assert_int_equal(records[1].id, 2);
+    const size_t size = drupe_trace_text(text, sizeof text - 1, 9);
+    text[size] = '\0';
+    assert_int_equal(strncmp(text, "#1 'fill'", 9), 0);
+    assert_non_null(strstr(text, "\n#2 'fill'"));
+    assert_false(drupe_trace_one(3, &records[0])); /* not made yet */
 }
 
 static void a_record_says_what_was_submitted(void **state)
@@ -234,6 +290,49 @@ static void nobody_writes_what_belongs_to_a_later_one(void **state)
     assert_true(gone);
 }
 
+/* --- Threads that meet -----------------------------------------------------------------------------------
+ */
+
+static uint64_t meeting; /* the number of the record that is being written */
+
+static void skip_a_ring_later(void)
+{
+    drupe_trace_skip(meeting + DRUPE_TRACE_RECORDS);
+}
+
+static void begin_a_ring_later(void)
+{
+    drupe_core_began(meeting + DRUPE_TRACE_RECORDS);
+}
+
+/* Who comes a whole ring later finds it half written and gives up: the record stays whole. */
+static void a_record_is_written_by_one(void **state)
+{
+    (void)state;
+    bool gone;
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    meeting = drupe_inflight_latest() + 1;
+    on_ticks = skip_a_ring_later;
+    assert_int_equal(begin("mine", &work), meeting);
+    assert_null(on_ticks);
+    assert_string_equal(record_of(meeting).label, "mine");
+    assert_false(drupe_trace_over(meeting + DRUPE_TRACE_RECORDS, &gone));
+    assert_true(gone);
+}
+
+static void a_beginning_is_told_by_one(void **state)
+{
+    (void)state;
+    uint64_t began, over;
+    const drupe_trace_work work = {.kind = DRUPE_WORK_HOST, .told = true};
+    meeting = begin(drupe_label_host, &work);
+    on_ticks = begin_a_ring_later;
+    drupe_core_began(meeting);
+    assert_null(on_ticks);
+    assert_true(drupe_trace_ran(meeting, &began, &over));
+    assert_false(drupe_trace_ran(meeting + DRUPE_TRACE_RECORDS, &began, &over));
+}
+
 static void readers_get_the_latest_ring_in_order(void **state)
 {
     (void)state;
@@ -272,6 +371,31 @@ static void who_waits_is_woken_by_a_number(void **state)
     drupe_trace_await(drupe_trace_latest() + 1, 1);
     begin("fill", &work); /* wakes nobody */
     drupe_trace_await(drupe_trace_latest(), DRUPE_FOREVER);
+}
+
+static uint64_t awaited;
+static bool for_ever;
+
+static void submit_awaited(bool endless)
+{
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    for_ever = endless;
+    assert_int_equal(begin("fill", &work), awaited);
+}
+
+/* What is submitted when the thread has looked for the last time keeps it from sleeping. */
+static void a_submission_before_the_sleep_is_heard(void **state)
+{
+    (void)state;
+    static const uint64_t times[] = {NEVER, DRUPE_FOREVER};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(times); i++) {
+        awaited = drupe_trace_latest() + 1;
+        on_wait = submit_awaited;
+        drupe_trace_await(awaited, times[i]);
+        assert_null(on_wait);
+        assert_int_equal(for_ever, times[i] == DRUPE_FOREVER);
+        assert_int_equal(drupe_trace_latest(), awaited);
+    }
 }
 
 static _Atomic(int) followed;
@@ -393,6 +517,30 @@ static void long_lines_are_cut(void **state)
     assert_int_equal(text[255], '\n');
 }
 
+/* What a crash has left in the ring may point anywhere. */
+static void numbers_that_no_table_has_are_nothing(void **state)
+{
+    (void)state;
+    const drupe_trace_work work = {.kind = DRUPE_WORK_KERNEL, .name = 30000};
+    const drupe_trace_queue stray = {.number = 3, .device = 255};
+    const drupe_subject what = {.number = drupe_inflight_next(), .label = "ignored"};
+    drupe_trace_begin(&stray, &what, &work);
+    assert_string_equal(record_of(what.number).label, "");
+    assert_string_equal(record_of(what.number).device, "");
+}
+
+static void a_ring_without_records_has_no_text(void **state)
+{
+    (void)state;
+    char text[512];
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    begin("fill", &work);
+    for (size_t i = 1; i < DRUPE_TRACE_RECORDS; i++) drupe_trace_skip(drupe_inflight_next());
+    assert_true(drupe_trace_text(text, sizeof text, 3) > 0); /* it goes back that far */
+    drupe_trace_skip(drupe_inflight_next());
+    assert_int_equal(drupe_trace_text(text, sizeof text, 3), 0);
+}
+
 static void statuses_have_names(void **state)
 {
     (void)state;
@@ -427,6 +575,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
+        TEST(a_young_trace_is_read_from_its_beginning),
         TEST(a_record_says_what_was_submitted),
         TEST(labels_have_names_or_are_copied),
         TEST(the_first_end_counts),
@@ -438,11 +587,16 @@ int main(void)
         TEST(who_runs_it_tells_when),
         TEST(devices_have_clocks_of_their_own),
         TEST(nobody_writes_what_belongs_to_a_later_one),
+        TEST(a_record_is_written_by_one),
+        TEST(a_beginning_is_told_by_one),
         TEST(readers_get_the_latest_ring_in_order),
         TEST(who_waits_is_woken_by_a_number),
+        TEST(a_submission_before_the_sleep_is_heard),
         TEST(a_submission_wakes_another_thread),
         TEST(the_latest_are_lines_of_text),
         TEST(long_lines_are_cut),
+        TEST(numbers_that_no_table_has_are_nothing),
+        TEST(a_ring_without_records_has_no_text),
         TEST(statuses_have_names),
         TEST(tables_of_names_have_an_end),
     };
