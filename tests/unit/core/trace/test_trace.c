@@ -1,19 +1,12 @@
-/* The trace ring, written and read without any device: what a record says, who may still write it, who is
- * woken, and the text for a crash. */
-#include "core/trace/trace_room.h"
+/* The trace ring, written and read without any device: what a record says, who may still write it, and who
+ * is woken. */
+#include "trace_records.h"
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define NEVER (60 * UINT64_C(1000000000))
 
@@ -50,28 +43,11 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
-static drupe_trace_queue queue = {.number = 3};
-
-static uint64_t begin(const char *label, const drupe_trace_work *work)
-{
-    const drupe_subject what = {
-        .number = drupe_inflight_next(), .label = label, .site = 17, .cell_number = 4};
-    drupe_trace_begin(&queue, &what, work);
-    return what.number;
-}
-
 static drupe_trace_record record_of(uint64_t number)
 {
     drupe_trace_record record;
     assert_true(drupe_trace_one(number, &record));
     return record;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    queue = (drupe_trace_queue){.number = 3, .device = drupe_trace_device("scripted:cpu:0")};
-    return queue.device ? 0 : -1;
 }
 
 /* The first one: the ring is not full yet. */
@@ -423,100 +399,6 @@ static void a_submission_wakes_another_thread(void **state)
     }
 }
 
-/* --- As text ---------------------------------------------------------------------------------------------
- */
-
-static size_t place_text(uint32_t site, uint32_t cell, char *text, size_t size)
-{
-    return (size_t)snprintf(text, size, "cell [%u], line %u", cell, site);
-}
-
-static const drupe_observer observer = {.site_text = place_text};
-
-/* Ticks so long ago. */
-static uint64_t ago(uint64_t ns)
-{
-    const drupe_ticks_scale scale = drupe_ticks_scale_now();
-    const uint64_t now = drupe_ticks(), from = drupe_ticks_ns_by(&scale, now);
-    uint64_t low = 0, high = now;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (from - drupe_ticks_ns_by(&scale, middle) > ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void expect_in(const char *text, const char *part)
-{
-    if (!strstr(text, part)) fail_msg("'%s' is not in '%s'", part, text);
-}
-
-static void the_latest_are_lines_of_text(void **state)
-{
-    (void)state;
-    char text[2048];
-    drupe_trace_work work = {.kind = DRUPE_WORK_KERNEL, .items = 64, .ticks = ago(UINT64_C(3500000000))};
-    drupe_library_observe(&observer);
-    const uint64_t first = begin("one\ntwo\x7f", &work);
-    work = (drupe_trace_work){.kind = DRUPE_WORK_COPY, .bytes = 4096, .ticks = ago(100000000)};
-    const uint64_t second = begin("copy", &work);
-    drupe_trace_end(second, DRUPE_TRACE_SKIPPED);
-    drupe_trace_skip(drupe_inflight_next());
-    const drupe_trace_queue nowhere = {.number = 9};
-    const drupe_subject what = {.number = drupe_inflight_next(), .label = "stray"};
-    work = (drupe_trace_work){.kind = DRUPE_WORK_FILL, .ticks = drupe_ticks() * 2}; /* in the future */
-    drupe_trace_begin(&nowhere, &what, &work);
-    size_t size = drupe_trace_text(text, sizeof text - 1, 3);
-    drupe_library_observe(NULL);
-    text[size] = '\0';
-    char line[128];
-    snprintf(line, sizeof line, "#%llu kernel 'one?two?' on scripted:cpu:0 (queue 3), cell [4], line 17, 64 ",
-             (unsigned long long)first);
-    assert_int_equal(strncmp(text, line, strlen(line)), 0);
-    expect_in(text, "work-items: submitted 3.");
-    expect_in(text, " s ago, not known to be over\n");
-    expect_in(text, " 'copy' on scripted:cpu:0 (queue 3), cell [4], line 17, 4096 bytes: submitted 1");
-    expect_in(text, " ms ago, skipped when looked at ");
-    expect_in(text, " 'stray' on a device (queue 9)");
-    expect_in(text, "submitted 0.0 us ago");
-    assert_int_equal(text[size - 1], '\n');
-    /* What does not fit is what is older. */
-    size = drupe_trace_text(text, 150, 3);
-    text[size] = '\0';
-    assert_null(strstr(text, "one?two?"));
-    expect_in(text, "'stray'");
-    assert_int_equal(drupe_trace_text(text, 10, 3), 0);
-    assert_int_equal(drupe_trace_text(text, sizeof text, 0), 0);
-}
-
-/* A line has an end: what the observer says of a place may be long. */
-static size_t long_place(uint32_t site, uint32_t cell, char *text, size_t size)
-{
-    (void)site, (void)cell;
-    memset(text, 'p', size - 1);
-    text[size - 1] = '\0';
-    return size - 1;
-}
-
-static void long_lines_are_cut(void **state)
-{
-    (void)state;
-    static const drupe_observer talkative = {.site_text = long_place};
-    char text[512], label[60];
-    memset(label, 'x', sizeof label - 1);
-    label[sizeof label - 1] = '\0';
-    const drupe_trace_work work = {.kind = DRUPE_WORK_KERNEL, .bytes = UINT64_MAX, .items = UINT64_MAX};
-    drupe_library_observe(&talkative);
-    begin(label, &work);
-    const size_t size = drupe_trace_text(text, sizeof text, 1);
-    drupe_library_observe(NULL);
-    assert_int_equal(size, 256);
-    assert_int_equal(text[255], '\n');
-}
-
 /* What a crash has left in the ring may point anywhere. */
 static void numbers_that_no_table_has_are_nothing(void **state)
 {
@@ -527,18 +409,6 @@ static void numbers_that_no_table_has_are_nothing(void **state)
     drupe_trace_begin(&stray, &what, &work);
     assert_string_equal(record_of(what.number).label, "");
     assert_string_equal(record_of(what.number).device, "");
-}
-
-static void a_ring_without_records_has_no_text(void **state)
-{
-    (void)state;
-    char text[512];
-    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
-    begin("fill", &work);
-    for (size_t i = 1; i < DRUPE_TRACE_RECORDS; i++) drupe_trace_skip(drupe_inflight_next());
-    assert_true(drupe_trace_text(text, sizeof text, 3) > 0); /* it goes back that far */
-    drupe_trace_skip(drupe_inflight_next());
-    assert_int_equal(drupe_trace_text(text, sizeof text, 3), 0);
 }
 
 static void statuses_have_names(void **state)
@@ -593,10 +463,7 @@ int main(void)
         TEST(who_waits_is_woken_by_a_number),
         TEST(a_submission_before_the_sleep_is_heard),
         TEST(a_submission_wakes_another_thread),
-        TEST(the_latest_are_lines_of_text),
-        TEST(long_lines_are_cut),
         TEST(numbers_that_no_table_has_are_nothing),
-        TEST(a_ring_without_records_has_no_text),
         TEST(statuses_have_names),
         TEST(tables_of_names_have_an_end),
     };
