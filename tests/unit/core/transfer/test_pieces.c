@@ -84,7 +84,9 @@ drupe_status __wrap_drupe_event_next(drupe_queue *queue, uint64_t number, drupe_
 /* --- Time ------------------------------------------------------------------------------------------------
  */
 
-static enum { USUAL, STANDING, FLYING } clock_mode;
+/* STANDING: nobody comes late, and a nap takes no time; HELD: the same with naps; FLYING: everybody is late.
+ */
+static enum { USUAL, STANDING, HELD, FLYING } clock_mode;
 static _Atomic(uint64_t) flown;
 static unsigned naps, long_naps;
 
@@ -422,6 +424,7 @@ static void bytes_are_taken_once(void **state)
     (void)state;
     struct stand_in slow = {.lock = 2}, quick = {0};
     prepare(false, 2, true);
+    clock_mode = HELD;
     pthread_create(&copying.thread, NULL, run_copy, NULL);
     begin(&slow, 0);
     await_stop(&slow);
@@ -441,6 +444,7 @@ static void threads_that_fault_fail_the_copy(void **state)
     struct stand_in slow = {.lock = 2}, second = {.fault = "The second.", .stops_in_chunk = true},
                     first = {.fault = "The first."};
     prepare(true, 3, true);
+    clock_mode = HELD;
     pthread_create(&copying.thread, NULL, run_copy, NULL);
     begin(&slow, 0);
     await_stop(&slow);
