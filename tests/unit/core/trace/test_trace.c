@@ -13,8 +13,8 @@
 /* --- Between two steps of a call -------------------------------------------------------------------------
  */
 
-static _Thread_local void (*on_ticks)(void); /* before the next look at the clock */
-static void (*on_wait)(bool for_ever);       /* before a thread sleeps */
+static _Thread_local void (*on_ticks)(void);         /* before the next look at the clock */
+static _Thread_local void (*on_wait)(bool for_ever); /* before a thread sleeps */
 
 uint64_t __real_drupe_ticks(void);
 uint64_t __wrap_drupe_ticks(void);
