@@ -4,6 +4,7 @@
 #include "core/transfer/transfer_room.h"
 #include "core_bench.h"
 #include "test_script.h"
+#include <sched.h>
 #include <semaphore.h>
 #include <time.h>
 
@@ -89,6 +90,7 @@ drupe_status __wrap_drupe_event_next(drupe_queue *queue, uint64_t number, drupe_
 static enum { USUAL, STANDING, HELD, FLYING } clock_mode;
 static _Atomic(uint64_t) flown;
 static unsigned naps, long_naps;
+static _Atomic(unsigned) held_naps;
 
 uint64_t __real_drupe_now_ns(void);
 uint64_t __wrap_drupe_now_ns(void);
@@ -102,6 +104,7 @@ int __real_nanosleep(const struct timespec *span, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *span, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
 {
+    if (clock_mode == HELD) atomic_fetch_add(&held_naps, 1);
     if (clock_mode != STANDING) return __real_nanosleep(span, left);
     *(span->tv_nsec < 1000000 ? &naps : &long_naps) += 1;
     return 0;
@@ -452,6 +455,9 @@ static void threads_that_fault_fail_the_copy(void **state)
     await_stop(&second);
     begin(&first, 2);
     end(&first);
+    /* The copy has failed, and waits for the chunk that is under way. */
+    const unsigned before = atomic_load(&held_naps);
+    while (atomic_load(&held_naps) < before + 2) sched_yield();
     end(&second);
     pthread_join(copying.thread, NULL);
     end(&slow);
