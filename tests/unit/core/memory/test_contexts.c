@@ -3,7 +3,7 @@
 #include "core_bench.h"
 #include "test_script.h"
 
-static drupe_device *pair[2];
+static drupe_device *pair[2], *part;
 static unsigned opened, closed;
 
 static drupe_status context_open(drupe_context *context)
@@ -51,6 +51,24 @@ static void devices_of_two_platforms_share_none(void **state)
     FAILS(drupe_context_open(pair, 2, &context), DRUPE_E_INVALID,
           "host:cpu:0 and host:cpu:1 are of different platforms");
     assert_int_equal(opened, 0);
+}
+
+/* A part is at home where its device, or a part above it, is a member. */
+static void parts_are_at_home_with_their_device(void **state)
+{
+    (void)state;
+    drupe_context *context, *narrow;
+    OK(drupe_device_select("host:cpu:0.0", &part));
+    OK(drupe_context_open(pair, 1, &context));
+    OK(drupe_context_open(&part, 1, &narrow));
+    assert_ptr_equal(drupe_context_home(context, pair[0]), pair[0]);
+    assert_ptr_equal(drupe_context_home(context, part), pair[0]);
+    assert_null(drupe_context_home(context, pair[1]));
+    assert_ptr_equal(drupe_context_home(narrow, part), part);
+    assert_null(drupe_context_home(narrow, pair[0]));
+    drupe_context_release(narrow);
+    drupe_context_release(context);
+    drupe_device_release(part);
 }
 
 /* A driver that is silent is not told, whichever device of the context is lost. */
@@ -110,7 +128,6 @@ void __wrap_drupe_library_lock(void)
     __real_drupe_library_lock();
 }
 
-static drupe_device *part;
 static drupe_context *later;
 
 static void ask_again(void)
@@ -146,9 +163,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(devices_of_two_platforms_share_none),
-        TEST(a_context_of_a_silent_device_is_not_closed),
-        TEST(pinned_memory_goes_with_its_context),
+        TEST(devices_of_two_platforms_share_none),        TEST(parts_are_at_home_with_their_device),
+        TEST(a_context_of_a_silent_device_is_not_closed), TEST(pinned_memory_goes_with_its_context),
         TEST(a_part_forgets_its_context_when_that_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
