@@ -233,6 +233,35 @@ static void old_failures_are_no_mark(void **state)
     sem_destroy(&asked);
 }
 
+/* It stands before it, though it was made later. */
+static void a_mark_does_not_fail_for_what_stands_behind_it(void **state)
+{
+    (void)state;
+    const drupe_submission s = {.queue = bench.queue};
+    const drupe_error mine = {.status = DRUPE_E_INVALID, .text = "mine"};
+    drupe_event *turn;
+    sem_init(&asked, 0, 0);
+    scripted_table.event_notify = event_notify;
+    scripted_silent(bench.queue);
+    OK(drupe_submit_turn(&s, &turn));
+    await_telling();
+    pthread_mutex_lock(&bench.queue->lock);
+    drupe_event *mark = drupe_event_retain(bench.queue->order.head->next->event);
+    pthread_mutex_unlock(&bench.queue->lock);
+    assert_true(mark->behind != 0 && mark->number > turn->number);
+    OK(drupe_event_finish(turn, &mine));
+    test_script_finish(mark, false);
+    assert_int_equal(drupe_event_state_of(mark), DRUPE_EVENT_FAILED);
+    assert_string_equal(drupe_event_error(mark)->text, "The script says no.");
+    assert_string_equal(drupe_event_error(turn)->text, "mine");
+    assert_int_equal(scripted_take_failures(), 2);
+    drupe_event_release(mark);
+    drupe_event_release(turn);
+    scripted_at_once(true);
+    OK(drupe_queue_wait(bench.queue, LONG));
+    sem_destroy(&asked);
+}
+
 static void end_turn(void)
 {
     const drupe_error mine = {.status = DRUPE_E_INVALID, .text = "mine"};
@@ -277,6 +306,7 @@ int main(void)
         TEST(without_a_mark_nobody_knows_the_turn, scripted_setup),
         TEST(a_failure_before_it_is_found_by_its_mark, scripted_setup),
         TEST(old_failures_are_no_mark, scripted_setup),
+        TEST(a_mark_does_not_fail_for_what_stands_behind_it, scripted_setup),
         TEST(a_turn_may_be_ended_as_it_comes, scripted_setup),
         TEST(the_first_turn_waits_for_the_waiter, scripted_setup),
     };

@@ -94,6 +94,7 @@ static void what_was_copied_at_once_is_not_waited_for(void **state)
     scripted_table.submit_copy = copy_at_once;
     OK(copy_out(&out));
     assert_int_equal(drupe_event_state_of(out), DRUPE_EVENT_COMPLETE);
+    assert_null(bench.queue->names.fetch);
     scripted_table.submit_copy = scripted_real->submit_copy;
     drupe_event *in = copy_in();
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_SUBMITTED);

@@ -82,6 +82,22 @@ static void a_completion_answers_for_all_before_it(void **state)
     }
 }
 
+/* One that is known to be complete is looked for further on than one that has to be asked. */
+static void a_known_completion_answers_for_many(void **state)
+{
+    (void)state;
+    enum { MANY = 100 };
+    drupe_event *events[MANY];
+    for (size_t i = 0; i < MANY; i++) events[i] = submit(BARRIER);
+    test_script_finish(events[MANY - 1], true);
+    assert_int_equal(drupe_event_state_of(events[MANY - 1]), DRUPE_EVENT_COMPLETE);
+    atomic_store(&looks, 0);
+    drupe_queue_settle(queue, true);
+    assert_int_equal(looks, 0);
+    assert_int_equal(drupe_queue_pending(queue), 0);
+    release_all(events, MANY);
+}
+
 /* Where one is known to have failed, each is asked for its own. */
 static void none_answers_where_one_has_failed(void **state)
 {
@@ -139,6 +155,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_completion_answers_for_all_before_it),
+        TEST(a_known_completion_answers_for_many),
         TEST(none_answers_where_one_has_failed),
         TEST(what_may_fail_otherwise_is_asked),
         TEST(a_hasty_look_asks_one),

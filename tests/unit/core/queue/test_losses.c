@@ -42,21 +42,25 @@ static void event_close(drupe_event *event)
 static void a_silent_driver_is_not_told_of_the_end_of_events(void **state)
 {
     (void)state;
-    drupe_event *events[2];
+    drupe_event *events[3];
+    drupe_queue *queue;
+    OK(drupe_queue_open(bench.context, bench.device, 0, &queue));
     scripted_table.event_close = event_close;
-    for (int i = 0; i < 2; i++) {
-        events[i] = scripted_fill(bench.queue, NULL);
+    for (int i = 0; i < 3; i++) {
+        events[i] = scripted_fill(queue, NULL);
         test_script_finish(events[i], true);
         OK(drupe_event_wait(events[i], LONG));
     }
-    drupe_queue_collect(bench.queue);
+    drupe_queue_release(queue); /* no memory of events is kept any more, and only they keep the queue */
     drupe_event_release(events[0]);
     assert_int_equal(closed, 1);
     const drupe_event *const last = events[1];
     drupe_core_device_lost(bench.device, &error, true);
     drupe_event_release(events[1]);
     assert_int_equal(closed, 1);
-    assert_ptr_equal((void *)(atomic_load(&bench.queue->store.returned) & ~(uintptr_t)1), last);
+    assert_ptr_equal((void *)(atomic_load(&queue->store.returned) & ~(uintptr_t)1), last);
+    drupe_event_release(events[2]); /* and with it the queue */
+    assert_int_equal(closed, 1);
 }
 
 static _Atomic(int) flushes;
@@ -94,8 +98,16 @@ static void cancel_nothing(drupe_queue *queue)
     fail_msg("a silent driver is not called");
 }
 
+static drupe_status ask_nothing(drupe_event *event, drupe_event_state *state)
+{
+    (void)event, (void)state;
+    fail_msg("a silent driver is not asked");
+    return DRUPE_OK;
+}
+
 static void lose(void)
 {
+    scripted_table.event_state = ask_nothing;
     drupe_core_device_lost(bench.device, &error, true);
 }
 
