@@ -119,7 +119,7 @@ static drupe_status queue_at_the_end(drupe_queue *queue, uint64_t timeout_ns)
     return DRUPE_OK;
 }
 
-int scripted_teardown(void **state)
+void scripted_over(void)
 {
     wrap_plan(WRAP_NOTHING, 0);
     scripted_refuse_barriers(false);
@@ -128,6 +128,11 @@ int scripted_teardown(void **state)
     scripted_table.event_state = state_at_the_end;
     scripted_table.event_wait = wait_at_the_end;
     scripted_table.queue_wait = queue_at_the_end;
+}
+
+int scripted_teardown(void **state)
+{
+    scripted_over();
     drupe_memory_release(memory);
     const int result = bench_teardown(state);
     drupe_slot_at(0)->base = scripted_real;

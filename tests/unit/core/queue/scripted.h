@@ -20,7 +20,9 @@ int scripted_setup_gpu(void **state);
  * library's device. */
 int scripted_setup_part(void **state);
 drupe_status scripted_strict(drupe_queue *queue, uint32_t flags); /* its queue_open() */
-/* Ends what a failed test has left, and fails as bench_teardown(). */
+/* From now on all work is over, also what a failed test has left: for who releases queues of its own. */
+void scripted_over(void);
+/* The same, and fails as bench_teardown(). */
 int scripted_teardown(void **state);
 
 /* A fill of 64 bytes of memory of the bench's own, behind `wait` (NULL: nothing). */

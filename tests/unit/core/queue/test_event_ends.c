@@ -15,7 +15,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    scripted_at_once(true);
+    scripted_over();
     drupe_queue_release(profiling);
     return scripted_teardown(state);
 }

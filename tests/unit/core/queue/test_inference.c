@@ -25,7 +25,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    scripted_at_once(true);
+    scripted_over();
     drupe_memory_release(memory);
     drupe_queue_release(queue);
     return scripted_teardown(state);
