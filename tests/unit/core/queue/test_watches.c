@@ -162,6 +162,26 @@ static void what_is_watched_during_a_look_comes_behind(void **state)
     script_release((drupe_event *[]){first, second}, 2);
 }
 
+/* For who waits for its end its turn is not enough. */
+static void a_turn_that_has_come_is_not_over(void **state)
+{
+    (void)state;
+    drupe_watch *watch = open_watch();
+    drupe_event *turn, *taken;
+    void *user;
+    int marks[2];
+    OK(drupe_submit_turn(&(drupe_submission){.queue = script.queue}, &turn));
+    OK(drupe_watch_add(watch, turn, &marks[0]));
+    OK(drupe_watch_turn(watch, turn, &marks[1]));
+    assert_ptr_equal(take(watch), &marks[1]);
+    assert_int_equal(drupe_event_state_of(turn), DRUPE_EVENT_RUNNING);
+    assert_false(drupe_watch_take(watch, &taken, &user));
+    OK(drupe_event_finish(turn, NULL));
+    assert_ptr_equal(take(watch), &marks[0]);
+    drupe_watch_close(watch, NULL);
+    drupe_event_release(turn);
+}
+
 static void others_may_read_and_write_the_descriptor(void **state)
 {
     (void)state;
@@ -195,6 +215,7 @@ int main(void)
         TEST(what_is_watched_is_flushed),
         TEST(the_last_watch_may_be_closed_first),
         TEST(what_is_watched_during_a_look_comes_behind),
+        TEST(a_turn_that_has_come_is_not_over),
         TEST(others_may_read_and_write_the_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
