@@ -27,9 +27,9 @@ struct script_bench {
     drupe_backend table;  /* the first backend's */
     const drupe_backend *real;
     /* How the backend takes work. */
-    drupe_status refuses; /* with this; DRUPE_OK: it takes it */
-    bool at_once;         /* it is over as the call returns, where that can be told */
-    bool finishes;        /* its event is complete from the beginning */
+    drupe_status refuses;   /* with this; DRUPE_OK: it takes it */
+    bool at_once;           /* it is over as the call returns, where that can be told */
+    _Atomic(bool) finishes; /* its event is complete from the beginning */
     /* What it was given last, and how many times it was given something. */
     drupe_work_kind kind;
     size_t nwaits;
