@@ -553,7 +553,7 @@ def test_numpy_is_kept_out(device):
     x, theirs = da.ones(3, device=device), np.ones(3)
     for wrong in (lambda: x + theirs, lambda: theirs + x, lambda: x * [1, 2, 3], lambda: x @ theirs,
                   lambda: theirs == x, lambda: da.add(x, theirs), lambda: np.add(theirs, x), lambda: np.asarray(x),
-                  lambda: np.exp(x), lambda: da.sum(theirs)):
+                  lambda: da.sum(theirs)):
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(TypeError, match="drupe.array.asarray"):
