@@ -317,7 +317,9 @@ static uint64_t serve_faults(void *unused)
     spread_fn told = atomic_load(&faults.spread);
     for (drupe_reg_thread *one; told && (one = next_fault()) != NULL;) {
         drupe_fault fault = one->fault;
-        /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
+        /* Its place is nobody's, and then another's: whoever has its id by now must not find it in between. A
+         * parked thread's stack for signals stays: it is on it. */
+        atomic_store(&one->thread, DRUPE_REG_THREAD_TAKEN);
         atomic_store(&one->faulted, 0);
         atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
         told(&fault);
