@@ -17,7 +17,9 @@ struct test_device {
     uint64_t units;    /* compute units; 0 or 1: it cannot be divided */
     uint64_t memory;   /* bytes */
     uint64_t kinds;    /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
-    size_t numa;       /* parts along NUMA domains; 0: it has none */
+    size_t numa;       /* parts along each of its domains */
+    uint64_t domains;  /* DRUPE_FLAG(drupe_domain); 0: NUMA, where that has parts */
+    uint64_t most;     /* parts; 0: its units */
     drupe_status open; /* what opening it gives */
 };
 
@@ -28,6 +30,8 @@ struct test_script {
         drupe_status load; /* what opening the vendor's library gives */
         int loads;
     } backends[2];           /* host, opencl */
+    drupe_status layer;      /* what applying the layers gives */
+    drupe_status split;      /* what device_split() gives */
     drupe_status fault;      /* what device_fault() answers */
     _Atomic(int) unfinished; /* events that are not over */
 };
