@@ -287,7 +287,7 @@ static void settings_are_understood_or_refused(void **state)
         {"DRUPE_HOST_VARIANT", {"baseline", "avx2", "avx512"}, {"sse"}},
         {"DRUPE_MEMORY_WIPE",
          {"alloc", "free", "alloc , free", "0"},
-         {"wipe", "alloc,", "alloc free", "allocs"}},
+         {"wipe", "alloc,", "alloc free", "wiped"}},
         {"DRUPE_PINNED", {"0", "1"}, {"2"}},
         {"DRUPE_PROFILE", {"0", "1"}, {"on"}},
     };

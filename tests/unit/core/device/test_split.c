@@ -154,6 +154,10 @@ static void divided_by_counts_alone(void **state)
     assert_int_equal(drupe_device_select("host:cpu:0{000002+000002+000004}.2", &found), DRUPE_OK);
     assert_string_equal(drupe_device_filter(found), "host:cpu:0{2+2+4}.2");
     drupe_device_release(found);
+    /* Longer than any domain's name. */
+    assert_int_equal(drupe_device_select("host:cpu:0{000002+000002+000002+000002}.3", &found), DRUPE_OK);
+    assert_string_equal(drupe_device_filter(found), "host:cpu:0{2+2+2+2}.3");
+    drupe_device_release(found);
     assert_int_equal(drupe_device_select("host:cpu:0.1", &found), DRUPE_E_NOT_FOUND);
     assert_non_null(strstr(drupe_error_last()->text, "The device host:cpu:0 cannot be divided."));
     assert_int_equal(drupe_device_select("host:cpu:0{9+1}.0", &found), DRUPE_E_NOT_FOUND);
