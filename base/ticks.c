@@ -8,6 +8,8 @@
 #include <cpuid.h>
 #endif
 
+#define PAIRS 4 /* each costs two readings of the counter and one of the clock */
+
 static struct {
     _Atomic(uint64_t) ticks, ns; /* one instant */
     _Atomic(bool) counts;        /* the counter is used */
@@ -39,11 +41,27 @@ static uint64_t counter(void)
 #endif
 }
 
+/* Counter and time of one instant. A thread may lose its processor between two readings, so the closest pair
+ * of several is taken. */
+static void read_both(uint64_t *ticks, uint64_t *ns)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < PAIRS; i++) {
+        uint64_t before = counter(), now = drupe_now_ns(), apart = counter() - before;
+        if (apart >= least) continue;
+        least = apart;
+        *ticks = before + apart / 2;
+        *ns = now;
+    }
+}
+
 static void start_once(void)
 {
+    uint64_t ticks = 0, ns = 0;
     if (!counter_is_even()) return;
-    atomic_store(&start.ns, drupe_now_ns());
-    atomic_store(&start.ticks, counter());
+    read_both(&ticks, &ns);
+    atomic_store(&start.ns, ns);
+    atomic_store(&start.ticks, ticks);
     atomic_store(&start.counts, true);
 }
 
@@ -65,7 +83,9 @@ drupe_ticks_scale drupe_ticks_scale_now(void)
         return scale; /* what it began with is there */
     scale.ticks = atomic_load(&start.ticks);
     scale.ns = atomic_load(&start.ns);
-    uint64_t passed = counter() - scale.ticks;
-    scale.rate = passed ? (double)(drupe_now_ns() - scale.ns) / (double)passed : 0;
+    uint64_t ticks = scale.ticks, ns = scale.ns;
+    read_both(&ticks, &ns);
+    uint64_t passed = ticks - scale.ticks;
+    scale.rate = passed ? (double)(ns - scale.ns) / (double)passed : 0;
     return scale;
 }

@@ -6,7 +6,7 @@
 Builds tests/unit/core in build/cov with gcov's counters. Lines with assert or abort are not counted.
 tests/unit/core/ROOM/unreached.txt lists the lines that no test can reach, below "[the reason]" each:
     file.c: the line's text
-They count as reached. Status 1 if a branch is neither reached nor listed, or a listed line is not there or is reached."""
+Status 1 if a branch is neither reached nor listed, or if a listed line is reached or not there."""
 
 import collections
 import json
@@ -93,7 +93,8 @@ def show(name, lines):
     listed = sum(not count for line in lines if "listed" in line for count in ways(line))
     left = len(every) - sum(every) - listed
     if left or not name.startswith(" "):
-        print(f"{name:36}{100 * sum(every) / max(len(every), 1):7.1f} % of {len(every):5}{listed:7} listed{left:7} left")
+        reached = 100 * sum(every) / max(len(every), 1)
+        print(f"{name:36}{reached:7.1f} % of {len(every):5}{listed:7} listed{left:7} left")
     return left
 
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 struct test_script test_script;
+static drupe_backend plain[2]; /* the tables as they were */
 
 enum { UNFINISHED, COMPLETE, FAILED };
 
@@ -21,6 +22,10 @@ void test_script_reset(void)
     unsetenv("DRUPE_DEVICES");
     unsetenv("ONEAPI_DEVICE_SELECTOR");
     test_script = (struct test_script){.fault = DRUPE_E_NOT_FOUND};
+    if (plain[0].name)
+        memcpy(test_script_tables, plain, sizeof plain);
+    else
+        memcpy(plain, test_script_tables, sizeof plain);
     for (size_t i = 0; i < 2; i++) {
         test_script.backends[i].count = 1;
         test_script.backends[i].devices[0] =
@@ -96,7 +101,7 @@ static uint64_t kinds_of(const struct native_device *native)
 
 static uint64_t most_of(const struct native_device *native)
 {
-    return native->of->most ? native->of->most : native->units;
+    return native->of->most_parts ? native->of->most_parts : native->units;
 }
 
 static uint64_t domains_of(const struct native_device *native)
@@ -114,6 +119,8 @@ static bool number_of(const struct native_device *native, drupe_info key, uint64
     case DRUPE_INFO_PARTITION_KINDS: *value = kinds_of(native); return true;
     case DRUPE_INFO_PARTITION_DOMAINS: *value = domains_of(native); return true;
     case DRUPE_INFO_GLOBAL_MEM_SIZE: *value = native->of->memory; return true;
+    case DRUPE_INFO_MAX_MEM_ALLOC_SIZE: *value = native->of->most; return native->of->most != 0;
+    case DRUPE_INFO_FREE_MEMORY: *value = native->of->free; return native->of->free != 0;
     case DRUPE_INFO_USM_DEVICE:
     case DRUPE_INFO_USM_SHARED:
     case DRUPE_INFO_USM_HOST: *value = DRUPE_USM_NATIVE; return true;
@@ -323,10 +330,10 @@ static drupe_status submit_barrier(const drupe_submit *s)
     .kernel_close = kernel_close, .kernel_number = kernel_number, .submit_kernel = submit_kernel,            \
     .submit_copy = submit_copy, .submit_fill = submit_fill, .submit_barrier = submit_barrier
 
-static const drupe_backend host = {.name = "host", .load = load_host, ENTRIES};
-static const drupe_backend opencl = {.name = "opencl", .load = load_opencl, ENTRIES};
+drupe_backend test_script_tables[2] = {{.name = "host", .load = load_host, ENTRIES},
+                                       {.name = "opencl", .load = load_opencl, ENTRIES}};
 
-const drupe_backend *const drupe_backends[] = {&host, &opencl, NULL};
+const drupe_backend *const drupe_backends[] = {&test_script_tables[0], &test_script_tables[1], NULL};
 const char *const drupe_backends_absent[] = {"cuda", NULL};
 
 drupe_status drupe_layer_apply(const drupe_backend *base, size_t slot, const drupe_backend **table)

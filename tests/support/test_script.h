@@ -14,13 +14,15 @@
 
 struct test_device {
     drupe_device_type type;
-    uint64_t units;    /* compute units; 0 or 1: it cannot be divided */
-    uint64_t memory;   /* bytes */
-    uint64_t kinds;    /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
-    size_t numa;       /* parts along each of its domains */
-    uint64_t domains;  /* DRUPE_FLAG(drupe_domain); 0: NUMA, where that has parts */
-    uint64_t most;     /* parts; 0: its units */
-    drupe_status open; /* what opening it gives */
+    uint64_t units;      /* compute units; 0 or 1: it cannot be divided */
+    uint64_t memory;     /* bytes */
+    uint64_t most;       /* bytes of one allocation; 0: it does not tell */
+    uint64_t free;       /* bytes; 0: it does not tell */
+    uint64_t kinds;      /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
+    size_t numa;         /* parts along each of its domains */
+    uint64_t domains;    /* DRUPE_FLAG(drupe_domain); 0: NUMA, where that has parts */
+    uint64_t most_parts; /* 0: its units */
+    drupe_status open;   /* what opening it gives */
 };
 
 struct test_script {
@@ -37,7 +39,10 @@ struct test_script {
 };
 extern struct test_script test_script;
 
-/* Nothing but one processor with 8 units behind each backend. */
+/* The tables of the two, as core calls them: a test may put functions of its own there. */
+extern drupe_backend test_script_tables[2];
+
+/* The tables as they were, and nothing but one processor with 8 units behind each backend. */
 void test_script_reset(void);
 /* The work of the event is over: complete, or failed with "The script says no.". */
 void test_script_finish(drupe_event *event, bool good);

@@ -4,7 +4,13 @@
  * Memory comes in tiers, chosen per context by what all its devices can do: Intel's USM extension, fine-grain
  * SVM (serves all three kinds), coarse-grain SVM (serves the device kind only; the host never maps it), none.
  *
- * Threads: as backend.h says; core serialises calls on one queue and one kernel. */
+ * Owns: what waiters for a driver's callbacks sleep on (cl_watch.c), and queues that were closed before they
+ * were finished (retire.c).
+ *
+ * Locks: one for each context, around its areas and maps; those of cl_watch.c and retire.c are leaves.
+ *
+ * Threads: as backend.h says, core serialises calls on one queue and one kernel. A driver calls back on
+ * threads of its own; drupe-retire finishes closed queues. */
 #ifndef DRUPE_OPENCL_OPENCL_H
 #define DRUPE_OPENCL_OPENCL_H
 

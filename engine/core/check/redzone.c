@@ -91,21 +91,23 @@ static void guard_raise(drupe_memory *memory)
     if (protect(memory, PROT_READ | PROT_WRITE)) memory->guard_bytes = 0;
 }
 
+/* Of memory that has some. */
 static bool guard_lower(const drupe_memory *memory)
 {
-    return !memory->guard_bytes || protect(memory, PROT_READ | PROT_WRITE);
+    return protect(memory, PROT_READ | PROT_WRITE);
 }
 
 /* --- In a block of the driver --------------------------------------------------------------------------- */
 
 /* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver: `redzone` bytes of it
  * come before and `behind` behind them, and `guard_bytes` of each, at the outside, are pages that nobody may
- * touch.
+ * touch. What no system has gets none of that, as the sum would be small: the driver refuses it.
  */
 static void redzone_plan(drupe_memory *memory, size_t align)
 {
+    if (memory->room > SIZE_MAX / 2) return;
     memory->redzone = memory->behind = REDZONE;
-    if (memory->room > SIZE_MAX / 2 || !guard_possible(memory->pool)) return;
+    if (!guard_possible(memory->pool)) return;
     /* Elements of whatever type fill the memory: what their size may be is what they are aligned to. */
     size_t least = memory->room & -memory->room;
     least = least < LEAST_ALIGN ? LEAST_ALIGN : least > MOST_ALIGN ? MOST_ALIGN : least;

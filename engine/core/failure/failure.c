@@ -143,7 +143,7 @@ drupe_cause *drupe_cause_of_wait(drupe_cause *cause, drupe_subject *work, const 
                                  uint64_t number)
 {
     drupe_failure own;
-    if (!work || !is_history(cause, number)) return drupe_cause_retain(cause);
+    if (!is_history(cause, number)) return drupe_cause_retain(cause);
     drupe_cause_dependent(cause, work, queue, &own);
     return cause_add(&own.error, work, queue, number, cause->before ? cause->before : cause);
 }

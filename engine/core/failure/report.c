@@ -53,7 +53,7 @@ void drupe_failure_tell_refused(drupe_failure *own)
 {
     drupe_failure before, cause;
     /* It would have read what work that failed was to write. */
-    bool known = drupe_failure_last(&before, &cause) && cause.error.status != DRUPE_OK;
+    bool known = drupe_failure_last(&before, &cause);
     own->refused = true;
     drupe_failure_tell(own, known ? &cause : NULL);
 }

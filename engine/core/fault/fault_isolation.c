@@ -40,7 +40,8 @@ static struct {
     _Atomic(uint64_t) nfaults;
     _Atomic(uint32_t) parked;
     _Atomic(bool) containing;
-    _Atomic(spread_fn) spread; /* NULL until there is a queue: faults wait for it */
+    _Atomic(spread_fn) spread;  /* NULL until there is a queue: faults wait for it */
+    pthread_mutex_t delivering; /* held while a fault is told, before the locks of slots and queues */
     pthread_mutex_t lock;
     drupe_service watcher; /* it sleeps at `news`, which signal handlers may post to */
     sem_t news;
@@ -48,6 +49,7 @@ static struct {
     _Atomic(bool) wanted;
     bool early; /* the process is to end early */
 } faults = {
+    .delivering = PTHREAD_MUTEX_INITIALIZER,
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .watcher = {.name = "drupe-faults", .lock = &faults.lock, .step = serve_faults, .rouse = post},
 };
@@ -301,6 +303,22 @@ static drupe_reg_thread *next_fault(void)
     return first;
 }
 
+void drupe_isolation_settle(void)
+{
+    spread_fn told = atomic_load(&faults.spread);
+    pthread_mutex_lock(&faults.delivering);
+    for (drupe_reg_thread *one; told && (one = next_fault()) != NULL;) {
+        drupe_fault fault = one->fault;
+        /* Its place is nobody's, and then another's: whoever has its id by now must not find it in between. A
+         * parked thread's stack for signals stays: it is on it. */
+        atomic_store(&one->thread, DRUPE_REG_THREAD_TAKEN);
+        atomic_store(&one->faulted, 0);
+        atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
+        told(&fault);
+    }
+    pthread_mutex_unlock(&faults.delivering);
+}
+
 static uint64_t serve_faults(void *unused)
 {
     (void)unused;
@@ -314,16 +332,7 @@ static uint64_t serve_faults(void *unused)
     pthread_mutex_lock(&faults.lock);
     if (faults.watcher.stopping) return 0;
     pthread_mutex_unlock(&faults.lock);
-    spread_fn told = atomic_load(&faults.spread);
-    for (drupe_reg_thread *one; told && (one = next_fault()) != NULL;) {
-        drupe_fault fault = one->fault;
-        /* Its place is nobody's, and then another's: whoever has its id by now must not find it in between. A
-         * parked thread's stack for signals stays: it is on it. */
-        atomic_store(&one->thread, DRUPE_REG_THREAD_TAKEN);
-        atomic_store(&one->faulted, 0);
-        atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
-        told(&fault);
-    }
+    drupe_isolation_settle();
     pthread_mutex_lock(&faults.lock);
     return 0;
 }

@@ -5,7 +5,8 @@
  *
  * Owns: the table of threads and their stacks for signals.
  *
- * Lock: fault_isolation.c's, a leaf.
+ * Locks, both fault_isolation.c's: `delivering` is held while somebody is told of a fault, and comes before
+ * all locks of slots, devices and queues; `lock` is a leaf.
  *
  * Thread: drupe-faults, which sleeps until a thread has faulted, and asks whoever is registered whose it
  * was. */
@@ -47,6 +48,9 @@ drupe_reg_thread *drupe_reg_thread_at(size_t i);
 void drupe_isolation_start(void);
 /* End the thread that serves faults; it starts again with the next registered thread. */
 void drupe_isolation_stop(void);
+/* Tell of all faults so far; on return nobody is being told of one. Hold no lock: those who are told take
+ * some. For who is about to unload what they look at. */
+void drupe_isolation_settle(void);
 /* Whether the faults of registered threads are, or will be, contained. */
 bool drupe_isolation_active(void);
 /* Who is told of a fault after which a thread does not go on, on the thread that serves faults. Faults before

@@ -8,10 +8,10 @@ static drupe_context *all;
 
 static void context_destroy(drupe_context *context)
 {
-    drupe_device *first = context->is_default ? context->devices[0] : NULL;
-    if (first) {
+    if (context->is_default) {
+        drupe_device *part = context->devices[0];
         drupe_library_lock();
-        if (first->context == context) first->context = NULL;
+        if (part->context == context) part->context = NULL;
         drupe_library_unlock();
     }
     pthread_mutex_lock(&all_lock);
@@ -20,10 +20,8 @@ static void context_destroy(drupe_context *context)
     pthread_mutex_unlock(&all_lock);
     for (size_t i = 0; context->pools && i < context->ndevices * 3; i++) drupe_pool_close(&context->pools[i]);
     bool silent = false;
-    for (size_t i = 0; i < context->ndevices; i++) {
-        const drupe_device *device = context->devices[i];
-        silent = silent || (device && drupe_device_silent(device));
-    }
+    for (size_t i = 0; i < context->ndevices; i++)
+        silent = silent || drupe_device_silent(context->devices[i]);
     if (context->ring) context->ring_close(context);
     if (context->opened && !silent) context->slot->backend->context_close(context);
     for (size_t i = 0; i < context->ndevices; i++) drupe_device_release(context->devices[i]);

@@ -16,7 +16,7 @@ struct drupe_context {
     bool opened;
     drupe_pool *pools;                          /* one per device and kind */
     char *ring;                                 /* pinned memory for the next large copy; pinned.c's lock */
-    void (*ring_close)(drupe_context *context); /* gives that up; set with the first ring */
+    void (*ring_close)(drupe_context *context); /* gives up the one that there is; set with the first */
     drupe_context *next, **link;                /* all contexts, context.c's lock */
 };
 

@@ -76,7 +76,8 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     DRUPE_TRY(take(pool, &wanted, &fresh));
     drupe_status status = wiped ? drupe_pool_wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
-        if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
+        (void)drupe_pool_orphan(fresh); /* true: what is wiped is used by nothing */
+        drupe_pool_give(fresh);
         return status;
     }
     lend(fresh, queue, kind, bytes);
@@ -178,8 +179,9 @@ static drupe_status import_into(drupe_memory *memory, const unsigned char handle
         status = drupe_error_set(DRUPE_E_OUT_OF_RANGE,
                                  "%zu bytes were asked for, the memory behind the handle has %zu.", bytes,
                                  memory->room);
+    } else {
+        status = drupe_registry_add(memory);
     }
-    if (status == DRUPE_OK) status = drupe_registry_add(memory);
     if (status != DRUPE_OK) {
         backend->mem_detach(context, pool->device, memory->base, memory->room);
         return status;

@@ -170,10 +170,11 @@ extern _Atomic(unsigned) drupe_marks_version;
 typedef struct drupe_redzone_ops {
     /* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver. */
     void (*plan)(drupe_memory *memory, size_t align);
-    void (*open)(drupe_memory *memory);        /* fresh from the driver, in a block that was planned */
-    void (*give)(drupe_memory *memory);        /* it was freed: look at it for the last time, keep it back */
-    void (*flush)(const drupe_pool *pool);     /* give what was kept back to the driver */
-    bool (*lower)(const drupe_memory *memory); /* before the driver gets it; false: it must not get it */
+    void (*open)(drupe_memory *memory);    /* fresh from the driver, in a block that was planned */
+    void (*give)(drupe_memory *memory);    /* it was freed: look at it for the last time, keep it back */
+    void (*flush)(const drupe_pool *pool); /* give what was kept back to the driver */
+    /* Before the driver gets memory with `guard_bytes`; false: it must not get it. */
+    bool (*lower)(const drupe_memory *memory);
     drupe_status (*freed)(const drupe_memory *memory, const char *what, const void *address);
     void (*forget)(const void *base, size_t bytes); /* these bytes are nobody's any more */
 } drupe_redzone_ops;

@@ -63,10 +63,10 @@ void drupe_registry_remove(drupe_memory *memory)
 {
     pthread_rwlock_wrlock(&table.lock);
     size_t at = entries_up_to((uintptr_t)memory->base);
-    if (at > 0 && table.entries[at - 1].memory == memory) {
-        memmove(&table.entries[at - 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
-        table.count--;
-    }
+    /* Drivers may give an address twice, as for a handle that is imported again. */
+    while (table.entries[at - 1].memory != memory) at--;
+    memmove(&table.entries[at - 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
+    table.count--;
     pthread_rwlock_unlock(&table.lock);
 }
 

@@ -1,5 +1,6 @@
 /* What has to be over before memory is used out of the order of the queue that last used it. */
 #include "core/queue/launch.h"
+#include <assert.h>
 
 static bool has_uses(const drupe_memory *memory)
 {
@@ -21,7 +22,8 @@ static drupe_status event_behind(drupe_queue *queue, const drupe_inflight *silen
         return DRUPE_OK;
     }
     DRUPE_TRY(drupe_queue_mark(queue, at, event));
-    if (!*event || drupe_event_phase(*event) != DRUPE_PHASE_FAILED) return DRUPE_OK;
+    assert(*event); /* there is the silent entry */
+    if (drupe_event_phase(*event) != DRUPE_PHASE_FAILED) return DRUPE_OK;
     drupe_event_release(*event);
     *event = NULL;
     return drupe_error_set(DRUPE_E_BUSY,

@@ -4,6 +4,7 @@
  * drupe_library_close(). A sub-device only borrows its default queue, so that it can go away, unless the
  * environment made it one of the library's devices. */
 #include "core/queue/launch.h"
+#include <assert.h>
 
 /* Whether the driver takes parts of this device only in contexts that were opened over them; asked once by
  * trying. Library lock; the root has its context. */
@@ -29,7 +30,8 @@ static drupe_status part_context(drupe_device *part, drupe_context **context)
     }
     drupe_status status = drupe_context_open(&part, 1, context);
     drupe_context *own = *context;
-    if (status != DRUPE_OK || !own) return status;
+    if (status != DRUPE_OK) return status;
+    assert(own);
     part->context = own;
     if (part->listed)
         drupe_context_retain(own);
@@ -46,10 +48,11 @@ drupe_status drupe_device_context(drupe_device *device, drupe_context **context)
     drupe_status status = DRUPE_OK;
     drupe_library_lock();
     if (!root->context) status = drupe_context_open(&root, 1, &root->context);
-    if (status == DRUPE_OK && device != root && stands_alone(device))
+    bool alone = status == DRUPE_OK && device != root && stands_alone(device);
+    if (alone)
         status = part_context(device, context);
-    else if (status == DRUPE_OK)
-        *context = drupe_context_retain(root->context);
+    else
+        *context = drupe_context_retain(root->context); /* or NULL */
     drupe_library_unlock();
     return status;
 }

@@ -4,6 +4,7 @@
  * queue, every one), and it alone launches deferred work. Only work of core's own threads begins at once
  * where nothing stands before it. */
 #include "core/queue/launch.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,7 +197,8 @@ bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
 void drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry)
 {
     bool first = queue->order.head == entry && entry->nwaits == 0 && !drupe_queue_unordered(queue);
-    if (!first || entry->event->turn || !drupe_work_emulated(queue, &entry->deferral.work)) return;
+    if (!first || entry->event->turn) return;
+    assert(drupe_work_emulated(queue, &entry->deferral.work)); /* or why was it deferred? */
     /* What is over stays on the deferred part until the waiter comes by. */
     (void)drupe_deferred_advance(queue, entry);
 }

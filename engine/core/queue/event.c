@@ -254,10 +254,10 @@ void drupe_event_complete(drupe_event *event, drupe_phase from)
 static drupe_cause *cause_of_waits(const drupe_event *event)
 {
     drupe_inflight *entry = event->entry;
-    for (size_t i = 0; entry && i < entry->nwaits; i++) {
+    for (size_t i = 0; i < entry->nwaits; i++) {
         const drupe_event *wait = entry->waits[i];
         if (drupe_event_phase(wait) != DRUPE_PHASE_FAILED) continue;
-        if (event->behind || !event->queue) return drupe_cause_retain(wait->cause);
+        if (event->behind) return drupe_cause_retain(wait->cause);
         return drupe_cause_of_wait(wait->cause, &entry->what, event->queue, event->number);
     }
     return NULL;
@@ -276,7 +276,7 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_in
 {
     bool own = cause->before && cause->queue == event->queue && cause->what.submission == event->number;
     drupe_failure *failure = own ? NULL : malloc(sizeof *failure);
-    if (failure) drupe_cause_dependent(cause, entry ? &entry->what : NULL, event->queue, failure);
+    if (failure) drupe_cause_dependent(cause, &entry->what, event->queue, failure);
     event->failure = failure ? failure : &cause->what;
     event->cause = cause;
     drupe_failures_note_dependent(drupe_cause_first(cause)->note);
@@ -298,11 +298,11 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
     } else {
         drupe_error told = *error;
         if (event->queue) drupe_failure_widen(&told, event->queue, event->number);
-        event->cause = drupe_cause_new(&told, entry ? &entry->what : NULL, event->queue, event->number);
+        event->cause = drupe_cause_new(&told, &entry->what, event->queue, event->number);
         event->failure = &event->cause->what;
     }
     if (event->queue) {
-        if (entry) drupe_mark_inflight(entry, event->cause);
+        drupe_mark_inflight(entry, event->cause);
         drupe_queue_set_cause(event->queue, event->cause, drupe_event_order(event));
         drupe_trace_end(event->number, ending_of(&event->failure->error));
     }
@@ -364,7 +364,7 @@ bool drupe_event_looks_failed(drupe_event *event, drupe_event_state *state)
  */
 static drupe_event *claim_failed_wait(const drupe_event *event)
 {
-    for (size_t i = 0; event->entry && i < event->entry->nwaits; i++) {
+    for (size_t i = 0; i < event->entry->nwaits; i++) {
         drupe_event *wait = event->entry->waits[i];
         drupe_event_state state;
         if (drupe_event_phase(wait) == DRUPE_PHASE_NATIVE && drupe_event_looks_failed(wait, &state) &&

@@ -110,7 +110,7 @@ bool drupe_event_failure(drupe_event *event, drupe_failure *own, drupe_failure *
 static drupe_status own_times(const drupe_event *event, drupe_times *times)
 {
     drupe_trace_record record;
-    if (!drupe_trace_one(event->number, &record) || !record.ended_ns || record.own_clock) {
+    if (!drupe_trace_one(event->number, &record) || !record.ended_ns) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
                                "The times of this host task are no longer recorded: ask for them sooner.");
     }
@@ -188,7 +188,7 @@ drupe_status drupe_event_waits(drupe_event *event, drupe_event **waits, size_t c
     /* The lock keeps the entry of an unfinished event where it is. */
     pthread_mutex_lock(&queue->lock);
     bool over = drupe_phase_over(drupe_event_phase(event));
-    for (size_t i = 0; !over && event->entry && i < event->entry->nwaits; i++) {
+    for (size_t i = 0; !over && i < event->entry->nwaits; i++) {
         drupe_event *wait = event->entry->waits[i];
         if (drupe_phase_over(drupe_event_phase(wait))) continue;
         if (*count < capacity) waits[*count] = drupe_event_retain(wait);

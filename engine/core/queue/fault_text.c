@@ -9,7 +9,7 @@ const char *drupe_fault_signal(int signal)
 {
     static const char *const names[] = {
         [SIGSEGV] = "SIGSEGV", [SIGBUS] = "SIGBUS", [SIGFPE] = "SIGFPE", [SIGILL] = "SIGILL"};
-    bool known = signal >= 0 && (size_t)signal < DRUPE_COUNT_OF(names) && names[signal];
+    bool known = (size_t)signal < DRUPE_COUNT_OF(names) && names[signal];
     return known ? names[signal] : "a signal";
 }
 

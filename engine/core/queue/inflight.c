@@ -101,24 +101,19 @@ drupe_status drupe_inflight_new(drupe_queue *queue, const char *label, void *cel
     return DRUPE_OK;
 }
 
-/* Room for `count` elements of `size` bytes; the first `inlined` live in the record itself. */
-static void *larger(void *old, void *inlined, size_t count, size_t size)
-{
-    if (old != inlined) free(old);
-    return malloc(count * size);
-}
-
+/* Of a record with room for what lives in it. */
 static drupe_status make_room(drupe_inflight *entry, size_t nrefs, size_t nwaits)
 {
-    if (nrefs > entry->refs_capacity) {
-        entry->what.refs = larger(entry->what.refs, entry->refs_inline, nrefs, sizeof *entry->what.refs);
+    bool counted = nrefs + nwaits <= UINT32_MAX;
+    if (counted && nrefs > entry->refs_capacity) {
+        entry->what.refs = malloc(nrefs * sizeof *entry->what.refs);
         entry->refs_capacity = entry->what.refs ? (uint32_t)nrefs : 0;
     }
-    if (nwaits > entry->waits_capacity) {
-        entry->waits = larger(entry->waits, entry->waits_inline, nwaits, sizeof *entry->waits);
+    if (counted && nwaits > entry->waits_capacity) {
+        entry->waits = malloc(nwaits * sizeof *entry->waits);
         entry->waits_capacity = entry->waits ? (uint32_t)nwaits : 0;
     }
-    if (entry->what.refs && entry->waits && nrefs + nwaits <= UINT32_MAX) return DRUPE_OK;
+    if (counted && entry->what.refs && entry->waits) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission with %zu objects.",
                            nrefs + nwaits);
 }

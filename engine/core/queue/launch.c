@@ -32,8 +32,7 @@ drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_infli
  * before it that has been reported since, after which the queue works on. */
 static bool may_fail_alone(const drupe_event *event)
 {
-    const drupe_inflight *entry = event->entry;
-    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && entry && drupe_inflight_fallible(entry);
+    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && drupe_inflight_fallible(event->entry);
 }
 
 /* The events that the backend has to wait for; the others of an in-order queue are covered by its order and
@@ -72,11 +71,10 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
     case DRUPE_WORK_PREFETCH:
         if (!backend->submit_prefetch) return backend->submit_barrier(submit);
         return backend->submit_prefetch(submit, work->dst, work->bytes);
-    case DRUPE_WORK_ADVISE:
-        if (!backend->submit_advise) return backend->submit_barrier(submit);
-        return backend->submit_advise(submit, work->dst, work->bytes, work->advice);
+    case DRUPE_WORK_ADVISE: break;
     }
-    return drupe_error_set(DRUPE_E_INTERNAL, "There is no work of kind %d.", (int)work->kind);
+    if (!backend->submit_advise) return backend->submit_barrier(submit);
+    return backend->submit_advise(submit, work->dst, work->bytes, work->advice);
 }
 
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
@@ -149,7 +147,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_inflight *after, dr
 /* Work that failed, and was reported, while something before it still runs: it marks nothing. */
 static bool is_history(const drupe_queue *queue, const drupe_event *event)
 {
-    return !drupe_queue_unordered(queue) && drupe_event_phase(event) == DRUPE_PHASE_FAILED &&
+    return drupe_event_phase(event) == DRUPE_PHASE_FAILED &&
            !drupe_cause_stops(event->cause, UINT64_MAX, queue);
 }
 

@@ -54,7 +54,8 @@ static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_ca
     }
     mark->cause = drupe_cause_retain(cause);
     mark->mark = (drupe_mark){.free = reason_free, .born = born};
-    mark->ran = cause->what.submission == entry->what.number && !cause->cancels && !cause->before;
+    /* What was cancelled has numbers above the one that such a cause names. */
+    mark->ran = cause->what.submission == entry->what.number && !cause->before;
     mark->new_bytes = replaced;
     snprintf(mark->label, sizeof mark->label, "%s", entry->what.label);
     drupe_mark_put(memory, &mark->mark, born);
@@ -188,7 +189,7 @@ static drupe_status explain(const drupe_memory *memory, reason mark)
         drupe_error_set(status,
                         "This memory was to be written by '%s', which %s%s %s Compute it again, or take it "
                         "as it is with accept_contents().",
-                        mark.label, why, why[0] && why[strlen(why) - 1] == '.' ? "" : ".", contents(&mark));
+                        mark.label, why, why[strlen(why) - 1] == '.' ? "" : ".", contents(&mark));
     const drupe_queue *queue = memory->queue;
     drupe_failure own;
     drupe_failure_describe(&own, drupe_error_last(), queue, NULL);

@@ -16,7 +16,7 @@ void drupe_queue_destroy(drupe_queue *queue)
         if (queue->base.device->queue == queue) queue->base.device->queue = NULL;
         drupe_library_unlock();
     }
-    if (queue->opened && !drupe_device_silent(queue->base.device)) {
+    if (!drupe_device_silent(queue->base.device)) {
         /* Nothing is left; the driver is told to wait because its interface asks for that. */
         drupe_status status = queue->base.slot->backend->queue_wait(queue, DRUPE_FOREVER);
         (void)status;

@@ -74,7 +74,6 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     fresh->traced = (drupe_trace_queue){fresh->base.number, drupe_trace_device(device->filter),
                                         drupe_queue_unordered(fresh)};
     pthread_mutex_init(&fresh->lock, NULL);
-    fresh->opened = true;
     drupe_status status = slot->backend->queue_open(fresh, flags);
     if (status != DRUPE_OK) {
         drupe_error kept = *drupe_error_last();

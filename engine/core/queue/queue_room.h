@@ -33,7 +33,8 @@ static inline bool drupe_queue_timed(const drupe_queue *queue)
 
 /* --- event.c, event_wait.c ------------------------------------------------------------------------------ */
 
-/* A fresh event of submission `number`, whose entry may be NULL. The queue's lock is held: its memory is that
+/* A fresh event of submission `number`. Its entry may be NULL if it is complete at once, or if its caller
+ * alone asks the backend for it and core never hears of its end. The queue's lock is held: its memory is that
  * of one that is gone, where there is any. */
 drupe_status drupe_event_next(drupe_queue *queue, uint64_t number, drupe_inflight *entry,
                               drupe_event **event) DRUPE_MUST_CHECK;

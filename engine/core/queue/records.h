@@ -155,7 +155,6 @@ typedef struct drupe_polling {
 struct drupe_queue {
     drupe_queue_base base;
     drupe_trace_queue traced; /* as the trace tells it */
-    bool opened;
     pthread_mutex_t lock;
     drupe_order order;
     drupe_records records;

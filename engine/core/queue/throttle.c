@@ -174,7 +174,7 @@ static drupe_status await_fewer(drupe_queue *queue, const limits *bound)
     uint64_t first = oldest(queue, &callers), deadline = drupe_deadline(bound->patient_ns);
     if (now <= bound->most || drupe_device_loss(queue->base.device)) return DRUPE_OK;
     /* Where waiting did not help it is not tried again before something has come back. */
-    if (first && first == atomic_load(&queue->stuck)) return DRUPE_OK;
+    if (first == atomic_load(&queue->stuck)) return DRUPE_OK;
     while (status == DRUPE_OK && now > bound->go_on && !callers && drupe_now_ns() < deadline) {
         status = pause_for(queue, COUNT_SLICE_NS, "earlier work");
         drupe_queue_collect(queue);

@@ -22,7 +22,7 @@ drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most)
 {
     drupe_inflight *list = NULL, *before = queue->unordered.scan;
     if (most > queue->order.count) most = queue->order.count;
-    for (; most > 0 && queue->order.head; most--) {
+    for (; most > 0; most--) {
         if (before && !before->next) before = NULL;
         drupe_inflight *entry = before ? before->next : queue->order.head;
         if (!entry->deferred && drupe_phase_over(drupe_event_poll_locked(entry->event)) &&

@@ -90,8 +90,8 @@ bool drupe_deferred_await(drupe_event *event, uint64_t deadline)
 
 void drupe_deferred_let_pass(drupe_queue *queue)
 {
-    for (bool late = true; late;) {
-        late = false;
+    for (;;) {
+        bool late = false;
         pthread_mutex_lock(&queue->lock);
         for (drupe_inflight *at = queue->order.deferred; at && !late; at = at->next) {
             late = at->deferred && drupe_phase_over(drupe_event_phase(at->event));
@@ -181,13 +181,20 @@ static uint64_t serve_round(void *unused)
 
 /* --- Starting and stopping ------------------------------------------------------------------------------ */
 
-drupe_status drupe_deferred_attend(int more)
+drupe_status drupe_deferred_attend(void)
 {
     pthread_mutex_lock(&waiter.lock);
-    drupe_status status = more > 0 ? drupe_service_start(&waiter.service) : DRUPE_OK;
-    if (status == DRUPE_OK) atomic_fetch_add(&waiter.load, (unsigned)more);
+    drupe_status status = drupe_service_start(&waiter.service);
+    if (status == DRUPE_OK) atomic_fetch_add(&waiter.load, 1);
     pthread_mutex_unlock(&waiter.lock);
     return status;
+}
+
+void drupe_deferred_dismiss(size_t count)
+{
+    pthread_mutex_lock(&waiter.lock);
+    atomic_fetch_sub(&waiter.load, (unsigned)count);
+    pthread_mutex_unlock(&waiter.lock);
 }
 
 drupe_status drupe_deferred_add(drupe_queue *queue)

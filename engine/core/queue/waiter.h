@@ -81,8 +81,9 @@ static inline void drupe_deferral_drop(drupe_deferral *deferral)
 drupe_status drupe_deferred_add(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* Something may have finished. */
 void drupe_deferred_kick(void);
-/* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
-drupe_status drupe_deferred_attend(int more) DRUPE_MUST_CHECK;
+/* The waiter has one more to look after; so many fewer. */
+drupe_status drupe_deferred_attend(void) DRUPE_MUST_CHECK;
+void drupe_deferred_dismiss(size_t count);
 /* One look at a deferred entry: launch it, start its host function, or fail it. True when it is no longer
  * deferred. The queue's lock is held. */
 bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry);

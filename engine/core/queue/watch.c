@@ -82,9 +82,9 @@ void drupe_watch_close(drupe_watch *watch, void (*release)(void *user))
 {
     if (!watch || drupe_core_check() != DRUPE_OK) return;
     leave_all(watch);
-    for (watched *at = TAILQ_FIRST(&watch->pending); at; at = TAILQ_NEXT(at, link)) {
-        if (drupe_deferred_attend(-1) != DRUPE_OK) break;
-    }
+    size_t pending = 0;
+    for (const watched *at = TAILQ_FIRST(&watch->pending); at; at = TAILQ_NEXT(at, link)) pending++;
+    drupe_deferred_dismiss(pending);
     drop_all(&watch->pending, release);
     drop_all(&watch->done, release);
     close(watch->fd);
@@ -108,7 +108,7 @@ static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool
     watched *fresh = malloc(sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for watching an event.");
     drupe_waiter_others(serve_watched);
-    drupe_status status = drupe_deferred_attend(1);
+    drupe_status status = drupe_deferred_attend();
     if (status != DRUPE_OK) {
         free(fresh);
         return status;
@@ -214,10 +214,10 @@ static bool serve_watched(bool *poll)
     while (watch) {
         watched_list over = TAILQ_HEAD_INITIALIZER(over);
         size_t count = look(watch, &over, poll);
-        if (count) hand_over(watch, &over);
-        for (; count; count--) {
+        if (count) {
             moved = true;
-            if (drupe_deferred_attend(-1) != DRUPE_OK) break;
+            hand_over(watch, &over);
+            drupe_deferred_dismiss(count);
         }
         pthread_mutex_lock(&watches.lock);
         watch = LIST_NEXT(watch, link);

@@ -24,6 +24,7 @@ static struct pool {
     bool stopping, closing;
     struct worker workers[MOST];
     unsigned count, idle;
+    unsigned gone; /* of these: they faulted, and no other thread could be had in their place */
     size_t queued;
     STAILQ_HEAD(, drupe_job) jobs;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -31,10 +32,15 @@ static struct pool {
           .calm = PTHREAD_COND_INITIALIZER,
           .jobs = STAILQ_HEAD_INITIALIZER(pool.jobs)};
 
+static bool is_calm(void)
+{
+    return STAILQ_EMPTY(&pool.jobs) && pool.idle + pool.gone == pool.count;
+}
+
 static drupe_job *next_job(void)
 {
     pool.idle++;
-    if (pool.closing && pool.idle == pool.count) pthread_cond_broadcast(&pool.calm);
+    if (pool.closing && is_calm()) pthread_cond_broadcast(&pool.calm);
     while (STAILQ_EMPTY(&pool.jobs) && !pool.stopping)
         drupe_cond_wait_until(&pool.some, &pool.lock, UINT64_MAX);
     pool.idle--;
@@ -69,11 +75,17 @@ static drupe_status start_at(struct worker *worker)
     return status;
 }
 
+/* In the place of one that is gone, if there is one. */
 static drupe_status start_one(void)
 {
-    drupe_status status = start_at(&pool.workers[pool.count]);
-    pool.count += status == DRUPE_OK;
-    return status;
+    unsigned at = 0;
+    while (at < pool.count && pool.workers[at].started) at++;
+    DRUPE_TRY(start_at(&pool.workers[at]));
+    if (at < pool.count)
+        pool.gone--;
+    else
+        pool.count++;
+    return DRUPE_OK;
 }
 
 bool drupe_worker_fault(const drupe_fault *fault)
@@ -91,8 +103,9 @@ bool drupe_worker_fault(const drupe_fault *fault)
     pthread_mutex_lock(&pool.lock);
     pthread_detach(worker->thread);
     atomic_store(&worker->busy, 0);
-    /* Without another one those that are left serve. */
-    if (start_at(worker) != DRUPE_OK) worker->job = NULL;
+    worker->started = false;
+    pool.gone++;
+    (void)start_one(); /* without another one those that are left serve */
     pthread_mutex_unlock(&pool.lock);
     return true;
 }
@@ -100,7 +113,7 @@ bool drupe_worker_fault(const drupe_fault *fault)
 drupe_status drupe_worker_start(void)
 {
     pthread_mutex_lock(&pool.lock);
-    drupe_status status = pool.count ? DRUPE_OK : start_one();
+    drupe_status status = pool.count > pool.gone ? DRUPE_OK : start_one();
     pthread_mutex_unlock(&pool.lock);
     return status;
 }
@@ -113,14 +126,9 @@ void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(dr
     pool.queued++;
     /* A thread that has just been started counts as busy until it has looked around: then there is one too
      * many, which does no harm. Where no more can be had, the job waits for one of those that there are. */
-    if (pool.queued > pool.idle && pool.count < MOST) (void)start_one();
+    if (pool.queued > pool.idle && pool.count - pool.gone < MOST) (void)start_one();
     pthread_cond_signal(&pool.some);
     pthread_mutex_unlock(&pool.lock);
-}
-
-static bool is_calm(void)
-{
-    return STAILQ_EMPTY(&pool.jobs) && pool.idle == pool.count;
 }
 
 void drupe_worker_stop(void)
@@ -144,6 +152,6 @@ void drupe_worker_stop(void)
     if (!ending) return;
     pthread_mutex_lock(&pool.lock);
     pool.stopping = false;
-    pool.count = 0;
+    pool.count = pool.gone = 0;
     pthread_mutex_unlock(&pool.lock);
 }

@@ -259,6 +259,7 @@ static drupe_status submit(fast *one, drupe_event **event)
 bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                        const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
 {
+    if (!s || !s->queue || !kernel || !args) return false;
     if (nargs != kernel->nargs || nargs > DRUPE_ARG_SUMMARY_MOST || !fits(s, kernel, range)) return false;
     fast one; /* clearing all of it would take as long as the checks */
     one.s = s;

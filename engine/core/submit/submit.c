@@ -10,8 +10,10 @@
 drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs)
 {
     drupe_status status = drupe_core_check();
-    if (status == DRUPE_OK && (!s || !s->queue))
-        status = drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
+    if (status == DRUPE_OK && (!s || !s->queue)) {
+        drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
+        status = DRUPE_E_INVALID;
+    }
     for (size_t i = 0; s && i < s->nkeeps; i++) {
         drupe_status added = status == DRUPE_OK
                                  ? drupe_refs_add_keep(refs, s, i)
@@ -53,7 +55,7 @@ drupe_status drupe_submission_make_info(const drupe_submission *s, drupe_refs *r
                                         drupe_submit_info *info)
 {
     for (size_t i = 0; refs->nbefore && i < s->nwaits; i++)
-        if (s->waits[i]) DRUPE_TRY(drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i])));
+        DRUPE_TRY(drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i])));
     const drupe_operands uses = drupe_refs_pass(refs);
     *info = drupe_submission_info(s, &uses, name);
     if (refs->nbefore) {
@@ -107,7 +109,7 @@ drupe_status drupe_submission_run(const drupe_submission *s, const drupe_work *w
     drupe_refs_init(&refs);
     drupe_status status = drupe_submission_begin(s, &refs);
     if (status == DRUPE_OK && check) status = check(s, work, name, &refs);
-    if (s && status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
+    if (status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
     return drupe_submission_end(s, name, work, &refs, status);
 }
 
@@ -275,7 +277,6 @@ static drupe_status check_launch(const drupe_submission *s, drupe_kernel *kernel
                                  const drupe_arg *args, size_t nargs, drupe_refs *refs)
 {
     DRUPE_TRY(drupe_submission_begin(s, refs));
-    if (!s || !s->queue) return DRUPE_E_INVALID; /* said already */
     if (!kernel || (nargs && !args)) {
         return drupe_error_set(DRUPE_E_INVALID, "The kernel or its arguments are missing.");
     }
@@ -291,8 +292,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     if (event) *event = NULL;
     drupe_refs refs;
     drupe_status status;
-    if (s && s->queue && kernel && args && drupe_fast_launch(s, kernel, range, args, nargs, event, &status))
-        return status;
+    if (drupe_fast_launch(s, kernel, range, args, nargs, event, &status)) return status;
     drupe_refs_init(&refs);
     status = check_launch(s, kernel, range, args, nargs, &refs);
     drupe_work work = {
@@ -322,22 +322,29 @@ static bool has_nothing(const drupe_queue *queue)
            !atomic_load_explicit(&queue->base.cause, memory_order_acquire);
 }
 
-/* A barrier with nothing before it: an event, a number and a record, and nothing for anybody to do. False,
- * and nothing has happened: it is not one of these. */
+/* An event, a number and a record. Needs the lock; false: no memory. */
+static inline bool make_mark(drupe_queue *queue, uint32_t site, uint32_t cell_number, drupe_event **event)
+{
+    uint64_t number = drupe_inflight_next();
+    if (drupe_event_next(queue, number, NULL, event) != DRUPE_OK) {
+        drupe_trace_skip(number);
+        return false;
+    }
+    drupe_trace_barrier(&queue->traced, number, site, cell_number);
+    drupe_queue_proven(queue, number);
+    drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
+    return true;
+}
+
+/* A barrier with nothing before it leaves nothing for anybody to do. False, and nothing has happened: it is
+ * not one of these. */
 static bool mark_nothing(const drupe_submission *s, drupe_event **event)
 {
     if (!is_plain_mark(s)) return false;
     drupe_queue *queue = s->queue;
     uint32_t cell_number = drupe_core_cell_here(), site = s->site ? s->site : drupe_core_site();
     pthread_mutex_lock(&queue->lock);
-    uint64_t number = has_nothing(queue) ? drupe_inflight_next() : 0;
-    bool made = number && drupe_event_next(queue, number, NULL, event) == DRUPE_OK;
-    if (number && !made) drupe_trace_skip(number);
-    if (made) {
-        drupe_trace_barrier(&queue->traced, number, site, cell_number);
-        drupe_queue_proven(queue, number);
-        drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
-    }
+    bool made = has_nothing(queue) && make_mark(queue, site, cell_number, event);
     pthread_mutex_unlock(&queue->lock);
     return made;
 }

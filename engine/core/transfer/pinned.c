@@ -38,8 +38,7 @@ static char *exchange(drupe_context *context, char *ring)
 
 static void ring_close(drupe_context *context)
 {
-    char *ring = exchange(context, NULL);
-    if (ring) ring_free(context, ring);
+    ring_free(context, exchange(context, NULL));
 }
 
 void drupe_ring_give_back(drupe_context *context, char *ring)
@@ -76,7 +75,7 @@ static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const dru
     if (bytes < (cpu ? DIRECT : RING_LEAST) || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
     /* The times of a copy in steps would be those of its last step. */
     if (queue->base.flags & DRUPE_QUEUE_PROFILING) return WAY_DRIVER;
-    if (!dst->memory == !src->memory || dst->foreign || src->foreign || !allowed()) return WAY_DRIVER;
+    if (!dst->memory == !src->memory || !allowed()) return WAY_DRIVER;
     const drupe_memory *memory = dst->memory ? dst->memory : src->memory;
     drupe_device *device = memory->pool->device;
     /* Where memory is shared without being mapped, what is the device's can be used so as well. */

@@ -26,7 +26,7 @@ drupe_status drupe_cross_context_copy(const drupe_submit_info *info, const drupe
 /* --- pinned.c ------------------------------------------------------------------------------------------- */
 
 /* Have a large copy made in pieces where that is faster: `work` gets a body for core to run, and `refs` what
- * that needs. The ends' memory must be among them. */
+ * that needs. The ends' memory must be among them, and neither end is foreign. */
 drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
                                drupe_work *work, drupe_refs *refs) DRUPE_MUST_CHECK;
 #define DRUPE_RING ((size_t)32 << 20) /* bytes of pinned memory */

@@ -19,14 +19,22 @@ void bench_fails(drupe_status status, drupe_status expected, const char *part, c
     _fail(file, line);
 }
 
+int bench_open(const char *filter, uint32_t flags)
+{
+    bench = (struct bench){0};
+    if (drupe_device_select(filter, &bench.device) == DRUPE_OK &&
+        drupe_device_context(bench.device, &bench.context) == DRUPE_OK &&
+        drupe_queue_open(bench.context, bench.device, flags, &bench.queue) == DRUPE_OK)
+        return 0;
+    print_error("%s\n", drupe_error_last()->text);
+    return -1;
+}
+
 static int open_bench(uint32_t flags)
 {
     const drupe_source source = {.language = DRUPE_LANG_BUILTIN};
-    bench = (struct bench){0};
-    if (drupe_device_select("host", &bench.device) == DRUPE_OK &&
-        drupe_device_context(bench.device, &bench.context) == DRUPE_OK &&
-        drupe_queue_open(bench.context, bench.device, flags, &bench.queue) == DRUPE_OK &&
-        drupe_program_open(bench.context, bench.device, &source, NULL, &bench.program) == DRUPE_OK &&
+    if (bench_open("host", flags) != 0) return -1;
+    if (drupe_program_open(bench.context, bench.device, &source, NULL, &bench.program) == DRUPE_OK &&
         drupe_kernel_open(bench.program, "test_add", &bench.add) == DRUPE_OK &&
         drupe_kernel_open(bench.program, "test_mad", &bench.mad) == DRUPE_OK &&
         drupe_kernel_open(bench.program, "test_gid", &bench.gid) == DRUPE_OK)

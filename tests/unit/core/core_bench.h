@@ -36,6 +36,8 @@ int bench_setup_unordered(void **state);
 int bench_setup_poor(void **state);
 /* Fails when anything is left, or a failure that the test did not take. */
 int bench_teardown(void **state);
+/* A queue of this device, without kernels. */
+int bench_open(const char *filter, uint32_t flags);
 /* Another context of the same device, with a queue. */
 drupe_queue *bench_elsewhere(void);
 

@@ -39,6 +39,19 @@ void ends_walk(void (*scene)(void))
     assert_true(n > 1);
 }
 
+void ends_until(drupe_status (*call)(void), const char *part)
+{
+    unsigned long n = 1;
+    for (int tries = 0; tries < 100; tries++) {
+        wrap_plan(WRAP_MALLOC, n);
+        const drupe_status status = call();
+        n = wrap_made() ? n + 1 : 1; /* once more from the beginning: what was made first is there by now */
+        wrap_plan(WRAP_NOTHING, 0);
+        if (!ends_good(status) && strstr(drupe_error_last()->text, part)) return;
+    }
+    fail_msg("no allocation is for '%s'", part);
+}
+
 void ends_fail(const char *what, int line)
 {
     fprintf(stderr, "line %d: %s: %s\n", line, what, drupe_error_last()->text);

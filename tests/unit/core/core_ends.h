@@ -9,6 +9,9 @@
 void ends_walk(void (*scene)(void));
 /* In a scene: whether the call was good. A failure has to be a sentence. */
 bool ends_good(drupe_status status);
+/* Have the first, second, ... allocation of the call fail, in the bench that is open, until it fails with
+ * `part` in its message. Before that it may be good. */
+void ends_until(drupe_status (*call)(void), const char *part);
 int ends_setup(void **state);
 /* Run the body in a forked child of the process, which has the library open; it must come to its end. */
 void ends_in_child(void (*body)(void));

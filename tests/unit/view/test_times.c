@@ -15,14 +15,16 @@
 #include <cmocka.h>
 
 #define OK(call) assert_int_equal((call), DRUPE_OK)
-#define HAIR     UINT64_C(20000) /* ns: ticks are reckoned into the clock's time, anew by each look */
+#define HAIR     UINT64_C(20000) /* ns: each look reckons ticks into the clock's time anew */
 #define QUEUES   4u
 #define WORKS    200u
 #define SIZE     4096u
+#define FILLS    (WORKS + 2 * QUEUES) /* each of SIZE bytes of its own, since queues run side by side */
 #define PATIENCE UINT64_C(60000000000)
 
 typedef struct work {
-    uint64_t before, from, to, id; /* submission; noted by the function itself */
+    uint64_t before, from, to, id; /* ticks, two of them noted by the function itself; submission */
+    uint64_t clock;                /* the time at `to` */
     uint32_t spin, queue;
     size_t waits[2], nwaits; /* indices */
     drupe_event *event;
@@ -43,7 +45,7 @@ static int open_bench(const char *filter)
         OK(drupe_queue_open(context, bench.device, i == QUEUES - 1 ? DRUPE_QUEUE_OUT_OF_ORDER : 0,
                             &bench.queues[i]));
     drupe_context_release(context);
-    OK(drupe_memory_alloc(bench.queues[0], DRUPE_MEM_DEVICE, SIZE, 0, &bench.memory));
+    OK(drupe_memory_alloc(bench.queues[0], DRUPE_MEM_DEVICE, FILLS * SIZE, 0, &bench.memory));
     OK(drupe_view_start());
     return 0;
 }
@@ -105,10 +107,17 @@ static uint32_t below(uint32_t *seed, uint32_t most)
 static drupe_status note(void *user)
 {
     work *one = user;
-    one->from = drupe_now_ns();
+    one->from = drupe_ticks();
     for (volatile uint32_t i = 0; i < one->spin; i++) {}
-    one->to = drupe_now_ns();
+    one->to = drupe_ticks();
+    one->clock = drupe_now_ns();
     return DRUPE_OK;
+}
+
+static void submit_fill(const drupe_submission *s, size_t number, drupe_event **event)
+{
+    char *memory = drupe_memory_pointer(bench.memory);
+    OK(drupe_submit_fill(s, memory + number * SIZE, "x", 1, SIZE, event));
 }
 
 static void submit(work *works, size_t i, uint32_t *seed)
@@ -122,28 +131,42 @@ static void submit(work *works, size_t i, uint32_t *seed)
     for (size_t k = 0; k < one->nwaits; k++) waits[k] = works[one->waits[k]].event;
     drupe_submission s = {.queue = bench.queues[one->queue], .waits = waits, .nwaits = one->nwaits};
     /* Work of the device between, which is none of ours. */
-    if (below(seed, 4) == 0)
-        OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, SIZE, NULL));
-    one->before = drupe_now_ns();
+    if (below(seed, 4) == 0) submit_fill(&s, i, NULL);
+    one->before = drupe_ticks();
     OK(drupe_submit_host(&s, note, one, &one->event));
     one->id = drupe_event_submission(one->event);
+}
+
+/* What two looks may differ by: a clock that is being set right does not go as evenly as the counter. */
+static uint64_t hair_of(const work *works, const drupe_ticks_scale *scale)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < WORKS; i++) {
+        uint64_t reckoned = drupe_ticks_ns_by(scale, works[i].to), clock = works[i].clock;
+        uint64_t apart = reckoned > clock ? reckoned - clock : clock - reckoned;
+        if (apart > most) most = apart;
+    }
+    return HAIR + 2 * most;
 }
 
 static void expect_true_times(const drupe_view *view, const work *works)
 {
     const drupe_view_span *last[QUEUES] = {NULL};
+    const drupe_ticks_scale scale = drupe_ticks_scale_now();
+    const uint64_t hair = hair_of(works, &scale);
     for (size_t i = 0; i < WORKS; i++) {
         const work *one = &works[i];
         const drupe_view_span *span = span_of(view, one->id);
         assert_true(span->exact);
         assert_int_equal(span->count, 1);
         assert_int_equal(span->busy_ns, span->end_ns - span->start_ns);
-        assert_true(one->before <= span->start_ns + HAIR && span->start_ns <= one->from + HAIR);
-        assert_true(one->to <= span->end_ns + HAIR);
+        assert_true(drupe_ticks_ns_by(&scale, one->before) <= span->start_ns + hair);
+        assert_true(span->start_ns <= drupe_ticks_ns_by(&scale, one->from) + hair);
+        assert_true(drupe_ticks_ns_by(&scale, one->to) <= span->end_ns + hair);
         for (size_t k = 0; k < one->nwaits; k++)
-            assert_true(span_of(view, works[one->waits[k]].id)->end_ns <= span->start_ns + HAIR);
+            assert_true(span_of(view, works[one->waits[k]].id)->end_ns <= span->start_ns + hair);
         if (one->queue != QUEUES - 1 && last[one->queue])
-            assert_true(last[one->queue]->end_ns <= span->start_ns + HAIR);
+            assert_true(last[one->queue]->end_ns <= span->start_ns + hair);
         last[one->queue] = span;
     }
 }
@@ -253,10 +276,10 @@ static void failures_have_times(void **state)
 /* --- Times of a driver -----------------------------------------------------------------------------------
  */
 
-static uint64_t fill(drupe_queue *queue, drupe_event **event)
+static uint64_t fill(uint32_t queue, uint32_t round, drupe_event **event)
 {
-    drupe_submission s = {.queue = queue};
-    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, SIZE, event));
+    drupe_submission s = {.queue = bench.queues[queue]};
+    submit_fill(&s, WORKS + 2 * queue + round, event);
     return drupe_event_submission(*event);
 }
 
@@ -267,11 +290,11 @@ static void queues_get_times_later(void **state)
     drupe_times times;
     uint64_t ids[QUEUES][2];
     if (*state) skip();
-    for (uint32_t i = 0; i < QUEUES; i++) ids[i][0] = fill(bench.queues[i], &events[i][0]);
+    for (uint32_t i = 0; i < QUEUES; i++) ids[i][0] = fill(i, 0, &events[i][0]);
     assert_false(drupe_queue_profile(true));
     for (uint32_t i = 0; i < QUEUES; i++) {
         assert_true(drupe_queue_flags_of(bench.queues[i]) & DRUPE_QUEUE_PROFILING);
-        ids[i][1] = fill(bench.queues[i], &events[i][1]);
+        ids[i][1] = fill(i, 1, &events[i][1]);
     }
     for (uint32_t i = 0; i < QUEUES; i++) {
         OK(drupe_queue_wait(bench.queues[i], DRUPE_FOREVER));

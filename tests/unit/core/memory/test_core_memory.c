@@ -81,14 +81,16 @@ static void requests_that_cannot_be_are_refused(void **state)
     assert_string_equal(drupe_mem_kind_name(DRUPE_MEM_SHARED), "shared");
 }
 
-static void small_pieces_are_aligned_on_request(void **state)
+static void pieces_are_aligned_on_request(void **state)
 {
     (void)state;
     for (size_t align = 1; align <= 4096; align *= 2) {
-        drupe_memory *memory;
-        OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 8, align, &memory));
-        assert_int_equal((uintptr_t)drupe_memory_pointer(memory) % (align < 64 ? 64 : align), 0);
-        drupe_memory_release(memory);
+        for (size_t bytes = 8; bytes <= 5000; bytes += 4992) {
+            drupe_memory *memory;
+            OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, bytes, align, &memory));
+            assert_int_equal((uintptr_t)drupe_memory_pointer(memory) % (align < 64 ? 64 : align), 0);
+            drupe_memory_release(memory);
+        }
     }
 }
 
@@ -564,7 +566,7 @@ int main(void)
         TEST(a_piece_is_lent_again_to_its_size_class),
         TEST(figures_follow_what_is_lent),
         TEST(requests_that_cannot_be_are_refused),
-        TEST(small_pieces_are_aligned_on_request),
+        TEST(pieces_are_aligned_on_request),
         TEST(addresses_are_found_in_what_is_lent_only),
         TEST(ranges_end_where_memory_does),
         TEST(a_device_may_lack_a_kind),

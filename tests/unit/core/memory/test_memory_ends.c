@@ -1,5 +1,6 @@
 /* Memory at its ends: no host memory, one allocation after the other, and a forked child. */
 #include "backends/services.h"
+#include "core/memory/memory_room.h"
 #include "core_ends.h"
 
 static drupe_memory *memory;
@@ -15,15 +16,17 @@ static void allocations(void)
 {
     enum { MANY = 70 };
     unsigned char handle[DRUPE_IPC_BYTES];
-    drupe_memory *all[MANY] = {NULL}, *twin = NULL;
+    drupe_memory *all[MANY] = {NULL}, *page = NULL, *twin = NULL;
     drupe_context *context = NULL;
     drupe_holder holders[4];
     for (size_t i = 0; i < MANY; i++)
         ends_good(drupe_memory_alloc(bench.queue, (drupe_mem_kind)(i % 3), 64 + i, 0, &all[i]));
     (void)drupe_memory_holders(NULL, true, holders, 4);
-    if (all[1] && ends_good(drupe_memory_export(all[1], handle)) &&
+    if (ends_good(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 4096, 0, &page)) &&
+        ends_good(drupe_memory_export(page, handle)) &&
         ends_good(drupe_memory_import(bench.queue, handle, 0, &twin)))
         drupe_memory_release(twin);
+    drupe_memory_release(page);
     if (ends_good(drupe_context_open(&bench.device, 1, &context))) drupe_context_release(context);
     for (size_t i = 0; i < MANY; i++) drupe_memory_release(all[i]);
     drupe_pool_trim(bench.device);
@@ -71,17 +74,25 @@ static void in_the_child(void)
     drupe_context_release(bench.context);
     drupe_queue_release(bench.queue);
     ENDS_MUST(drupe_memory_size(memory) == 100);
+    /* What the parent has in flight stays as it is. */
+    const uint32_t inner = atomic_load(&drupe_base(bench.queue)->inner);
+    drupe_queue_inner_release(bench.queue);
+    ENDS_MUST(atomic_load(&drupe_base(bench.queue)->inner) == inner);
+    drupe_uses_drop(memory);
+    ENDS_MUST(drupe_memory_in_use(memory));
 }
 
 static void a_forked_child_is_told_so(void **state)
 {
     ends_setup(state);
     memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 100);
+    const drupe_keep keep = drupe_memory_keep(memory, bench.queue);
     const drupe_submission s = {.queue = bench.queue};
     OK(drupe_submit_host(&s, nothing, NULL, NULL));
     ends_in_child(in_the_child);
     memset(drupe_memory_pointer(memory), 1, 100);
     OK(drupe_queue_wait(bench.queue, LONG));
+    keep.release(keep.object);
     drupe_memory_release(memory);
     assert_int_equal(bench_teardown(state), 0);
 }

@@ -1,7 +1,9 @@
 /* The embedding program as core asks it, with and without each of its functions; objects; a forked child. */
 #include "core/object/object_room.h"
 #include "drupe/program.h"
+#include "fault/leave.h"
 #include "test_script.h"
+#include "walk/wrap.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -113,6 +115,8 @@ static void everything_is_asked(void **state)
     assert_int_equal(released, 1);
     assert_int_equal(shared, 1);
     assert_int_equal(drupe_core_cell_number(&cell), 7);
+    assert_int_equal(drupe_core_cell_here(), 7);
+    assert_int_equal(released, 2); /* it was only looked at */
     assert_int_equal(drupe_core_site(), 9);
     drupe_trace_place(3, 4, text, sizeof text);
     assert_string_equal(text, "cell [4], site 3");
@@ -155,6 +159,7 @@ static void expect_silence(const drupe_observer *observer)
     assert_null(drupe_core_cell_share(&cell));
     drupe_core_cell_release(&cell);
     assert_int_equal(drupe_core_cell_number(&cell), 0);
+    assert_int_equal(drupe_core_cell_here(), 0);
     assert_int_equal(drupe_core_site(), 0);
     drupe_trace_place(3, 4, text, sizeof text);
     assert_string_equal(text, "");
@@ -181,6 +186,8 @@ static void functions_that_are_not_there_are_skipped(void **state)
     assert_null(drupe_core_building(&(drupe_source){.language = DRUPE_LANG_C}, "host:cpu:0"));
     half.cell_share = NULL;
     assert_false(drupe_core_prints());
+    half.failed = failed;
+    assert_null(drupe_core_cell_share(&cell));
 }
 
 static void long_lines_are_cut(void **state)
@@ -216,6 +223,18 @@ static void references_are_counted(void **state)
     assert_int_equal(atomic_load(&live), 0);
 }
 
+static void without_memory_there_is_no_object(void **state)
+{
+    (void)state;
+    _Atomic(size_t) live = 0;
+    wrap_plan(WRAP_MALLOC, 1);
+    assert_null(drupe_object_new(&live, NULL, sizeof(drupe_object), 40));
+    wrap_plan(WRAP_NOTHING, 0);
+    assert_int_equal(drupe_error_last()->status, DRUPE_E_NO_MEMORY);
+    assert_non_null(strstr(drupe_error_last()->text, "No host memory for an object of"));
+    assert_int_equal(atomic_load(&live), 0);
+}
+
 /* The child of a process with an open library cannot use it, and its releases do nothing. */
 static void a_forked_child_is_refused(void **state)
 {
@@ -229,7 +248,7 @@ static void a_forked_child_is_refused(void **state)
         drupe_device_release(device);
         const bool refused = drupe_device_select("host", &again) == DRUPE_E_UNAVAILABLE &&
                              strstr(drupe_error_last()->text, "'spawn'");
-        _exit(refused && drupe_core_check() == DRUPE_E_UNAVAILABLE ? 0 : 1);
+        leave(refused && drupe_core_check() == DRUPE_E_UNAVAILABLE ? 0 : 1);
     }
     assert_true(child > 0 && waitpid(child, &status, 0) == child);
     assert_int_equal(status, 0);
@@ -245,6 +264,7 @@ int main(void)
         cmocka_unit_test_teardown(functions_that_are_not_there_are_skipped, teardown),
         cmocka_unit_test_teardown(long_lines_are_cut, teardown),
         cmocka_unit_test_teardown(references_are_counted, teardown),
+        cmocka_unit_test_teardown(without_memory_there_is_no_object, teardown),
         cmocka_unit_test_teardown(a_forked_child_is_refused, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,12 +342,22 @@ static void by_the_environment(void)
     ENDS_MUST(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
 }
 
-static void not_by_the_environment(void)
+static void not_with(const char *value)
 {
     void *state = NULL;
-    setenv("DRUPE_PROFILE", "0", 1);
+    setenv("DRUPE_PROFILE", value, 1);
     ENDS_MUST(bench_setup(&state) == 0);
     ENDS_MUST(!(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING));
+}
+
+static void not_by_the_environment(void)
+{
+    not_with("0");
+}
+
+static void not_by_an_empty_one(void)
+{
+    not_with("");
 }
 
 static void the_environment_may_ask_for_times(void **state)
@@ -355,6 +365,7 @@ static void the_environment_may_ask_for_times(void **state)
     (void)state;
     in_a_process(by_the_environment);
     in_a_process(not_by_the_environment);
+    in_a_process(not_by_an_empty_one);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 #include "core/queue/launch.h"
 #include "drupe/memory.h"
 #include "test_script.h"
+#include "walk/wrap.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -75,62 +77,149 @@ static drupe_error reason(const char *text)
     return *drupe_error_last();
 }
 
-/* What is said of the work that a function of that name may belong to: of event `index`, then `more`. */
-static void expect_suspect(const char *function, size_t index, const char *label, const char *more)
+/* A thread in a driver may hold a queue's lock; while it is waited for it may give it up. */
+static pthread_mutex_t *held;
+static unsigned sleeps, gives_up_after;
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
 {
-    char expected[256];
-    drupe_text text = {0};
-    snprintf(expected, sizeof expected, "'%s' (submission %llu)%s", label,
-             (unsigned long long)drupe_event_submission(bench.events[index]), more);
-    drupe_loss_suspects(bench.device, function, &text);
-    assert_string_equal(drupe_text_get(&text), expected);
-    drupe_text_clear(&text);
+    (void)wanted, (void)left;
+    if (++sleeps == gives_up_after) pthread_mutex_unlock(held);
+    return 0;
 }
 
-static void expect_no_suspect(const drupe_device *device, const char *function)
+static void hold(drupe_queue *queue, unsigned give_up_after)
 {
+    sleeps = 0;
+    gives_up_after = give_up_after;
+    held = &queue->lock;
+    pthread_mutex_lock(held);
+}
+
+static void a_queue_that_is_held_is_waited_for_a_while(void **state)
+{
+    (void)state;
     drupe_text text = {0};
-    drupe_loss_suspects(device, function, &text);
+    submit(0, "scale");
+    hold(bench.queue, 3);
+    drupe_loss_suspects(bench.device, "", &text);
+    assert_non_null(strstr(drupe_text_get(&text), "'scale'"));
+    assert_int_equal(sleeps, 3);
+    drupe_text_clear(&text);
+    hold(bench.queue, 0);
+    drupe_loss_suspects(bench.device, "", &text); /* it finds out by itself */
     assert_int_equal(text.length, 0);
-    drupe_text_clear(&text);
+    assert_int_equal(sleeps, 100);
+    const drupe_error error = reason("The device went away.");
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(sleeps, 200);
+    assert_false(drupe_phase_over(drupe_event_phase(bench.events[0])));
+    pthread_mutex_unlock(held);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_FAILED);
 }
 
-static void the_work_that_is_not_over_is_suspect(void **state)
+static void the_named_work_is_the_one_that_failed(void **state)
 {
     (void)state;
-    expect_no_suspect(bench.device, "");
-    submit(0, "scale");
-    expect_suspect("", 0, "scale", "");
-    submit(1, "add_one");
-    expect_suspect("", 0, "scale", " or one of 1 behind it");
-    expect_suspect("nothing_of_it", 0, "scale", " or one of 1 behind it");
-    test_script_finish(bench.events[0], true);
-    expect_suspect("", 1, "add_one", "");
+    drupe_failure failure;
+    const drupe_error error = reason("The device went away.");
+    const drupe_submission first = {.queue = bench.queue, .label = "scale"},
+                           second = {.queue = bench.queue, .label = "add"};
+    OK(drupe_submit_fill(&first, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    OK(drupe_submit_fill(&second, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    drupe_device_lose(bench.device, "_pocl_kernel_add_workgroup", &error, true);
+    assert_true(drupe_failure_take(&failure));
+    assert_string_equal(failure.label, "add");
 }
 
-static void a_function_names_its_kernel(void **state)
-{
-    (void)state;
-    submit(0, "scale");
-    submit(1, "add");
-    expect_suspect("_pocl_kernel_add_workgroup", 1, "add", "");
-    expect_suspect("add", 1, "add", "");
-    expect_suspect("madd", 0, "scale", " or one of 1 behind it");
-    expect_suspect("adder", 0, "scale", " or one of 1 behind it");
-    /* What proves everything before it leaves no suspects. */
-    test_script_finish(bench.events[0], true);
-    test_script_finish(bench.events[1], true);
-    expect_no_suspect(bench.device, "add");
-}
-
-static void queues_of_other_devices_are_not_asked(void **state)
+static void queues_of_other_devices_are_not_lost(void **state)
 {
     (void)state;
     drupe_device *other;
-    submit(0, "scale");
+    drupe_context *context;
+    drupe_queue *queue = bench.queue, *far;
+    const drupe_error error = reason("The device went away.");
     OK(drupe_device_select("opencl", &other));
-    expect_no_suspect(other, "");
+    OK(drupe_device_context(other, &context));
+    OK(drupe_queue_open(context, other, 0, &far));
+    bench.queue = far;
+    OK(drupe_submit_barrier(&(drupe_submission){.queue = far}, NULL));
+    OK(drupe_submit_barrier(&(drupe_submission){.queue = far}, &bench.events[0]));
+    bench.queue = queue;
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_SUBMITTED);
+    test_script_finish(bench.events[0], true);
+    OK(drupe_queue_wait(far, 0));
+    drupe_queue_release(far);
+    drupe_context_release(context);
     drupe_device_release(other);
+}
+
+/* Nothing can be said then, so nothing is. */
+static void without_memory_for_the_reason_nothing_is_lost(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The device went away.");
+    submit(0, "first");
+    wrap_plan(WRAP_MALLOC, 1);
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(wrap_made(), 1);
+    wrap_plan(WRAP_NOTHING, 0);
+    OK(drupe_loss_check(bench.device));
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_SUBMITTED);
+}
+
+/* A driver that still answers tells by itself what failed. */
+static void a_driver_that_answers_is_asked(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The device went away.");
+    submit(0, "first");
+    submit(1, "second");
+    drupe_core_device_lost(bench.device, &error, false);
+    assert_false(drupe_phase_over(drupe_event_phase(bench.events[0]))); /* nobody has looked */
+    test_script_finish(bench.events[0], true);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
+    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+}
+
+static unsigned pauses;
+
+static drupe_status lose_in_pause(drupe_queue *queue, uint64_t timeout_ns)
+{
+    (void)queue, (void)timeout_ns;
+    const drupe_error error = reason("The device went away.");
+    pauses++;
+    drupe_core_device_lost(bench.device, &error, false);
+    return DRUPE_OK;
+}
+
+static const drupe_observer losing = {.pause = lose_in_pause};
+
+static void a_program_that_is_ahead_does_not_wait_for_what_is_lost(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) submit(i, "large");
+    drupe_library_observe(&losing);
+    OK(drupe_queue_pace_heavy(bench.queue, 1e15)); /* two of these may be ahead */
+    assert_int_equal(pauses, 1);
+    OK(drupe_queue_pace_heavy(bench.queue, 1e15));
+    assert_int_equal(pauses, 1);
+    drupe_library_observe(NULL);
+}
+
+static void what_a_silent_driver_keeps_is_not_waited_for(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The device went away.");
+    for (size_t i = 0; i < 3; i++) submit(i, "large");
+    drupe_core_device_lost(bench.device, &error, true);
+    drupe_library_observe(&losing);
+    OK(drupe_queue_pace_heavy(bench.queue, 1e15));
+    assert_int_equal(pauses, 0);
+    assert_int_equal(atomic_load(&bench.queue->order.count), 3);
+    drupe_library_observe(NULL);
 }
 
 static void a_silent_driver_is_not_asked_again(void **state)
@@ -176,6 +265,61 @@ static void work_without_an_event_is_lost_too(void **state)
     assert_int_equal(failure.error.status, DRUPE_E_DEVICE_LOST);
     assert_string_equal(failure.label, "nameless");
     assert_false(drupe_failure_take(&failure));
+}
+
+/* No mark can be put behind it; the loss is told all the same. */
+static void who_waits_for_a_lost_queue_hears_of_it(void **state)
+{
+    (void)state;
+    drupe_failure failure, cause;
+    const drupe_error error = reason("The device went away.");
+    const drupe_submission s = {.queue = bench.queue, .label = "nameless"};
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(drupe_queue_wait(bench.queue, UINT64_MAX), DRUPE_E_DEVICE_LOST);
+    assert_true(drupe_failure_last(&failure, &cause));
+    assert_string_equal(failure.label, "nameless");
+    drupe_queue_finish(bench.queue, UINT64_MAX); /* returns, although the driver says no more */
+    assert_true(drupe_memory_in_use(bench.memory));
+}
+
+static void a_lost_out_of_order_queue_keeps_what_the_driver_may_write(void **state)
+{
+    (void)state;
+    drupe_queue *ordered = bench.queue;
+    const drupe_error error = reason("The device went away.");
+    OK(drupe_queue_open(drupe_queue_context(ordered), bench.device, DRUPE_QUEUE_OUT_OF_ORDER, &bench.queue));
+    submit(0, "first");
+    submit(1, "second");
+    test_script_finish(bench.events[0], true);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+    drupe_queue_collect(bench.queue);
+    assert_int_equal(atomic_load(&bench.queue->order.count), 1);
+    assert_true(drupe_memory_in_use(bench.memory));
+    drupe_queue_release(bench.queue);
+    bench.queue = ordered;
+}
+
+static drupe_status no_times(drupe_queue *queue)
+{
+    (void)queue;
+    fail_msg("a lost device was asked for times");
+    return DRUPE_OK;
+}
+
+static void a_lost_queue_gets_no_times(void **state)
+{
+    (void)state;
+    static drupe_backend table;
+    const drupe_error error = reason("The device went away.");
+    table = *drupe_slot_at(0)->backend;
+    table.queue_time = no_times;
+    drupe_slot_at(0)->backend = &table;
+    drupe_core_device_lost(bench.device, &error, true);
+    (void)drupe_queue_profile(true);
+    assert_false(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
 }
 
 /* Memory of events goes round, also of those that are complete from the beginning. */
@@ -295,12 +439,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(the_work_that_is_not_over_is_suspect),
-        TEST(a_function_names_its_kernel),
-        TEST(queues_of_other_devices_are_not_asked),
+        TEST(a_queue_that_is_held_is_waited_for_a_while),
+        TEST(the_named_work_is_the_one_that_failed),
+        TEST(queues_of_other_devices_are_not_lost),
+        TEST(without_memory_for_the_reason_nothing_is_lost),
+        TEST(a_driver_that_answers_is_asked),
+        TEST(a_program_that_is_ahead_does_not_wait_for_what_is_lost),
+        TEST(what_a_silent_driver_keeps_is_not_waited_for),
         TEST(what_was_seen_to_be_over_is_not_lost),
         TEST(a_silent_driver_is_not_asked_again),
         TEST(work_without_an_event_is_lost_too),
+        TEST(who_waits_for_a_lost_queue_hears_of_it),
+        TEST(a_lost_out_of_order_queue_keeps_what_the_driver_may_write),
+        TEST(a_lost_queue_gets_no_times),
         TEST(copies_from_a_lost_device_keep_nothing),
         TEST(the_first_loss_counts),
         TEST(a_fault_that_the_backend_masters_costs_nothing),

@@ -170,6 +170,43 @@ static void failures_are_offered_while_nobody_looks(void **state)
     drupe_queue_collect(bench.queue);
 }
 
+enum { PAUSES = 10 };
+static uint64_t pauses[PAUSES]; /* the lock's, as the next */
+static size_t npauses;
+
+uint64_t __real_drupe_deadline(uint64_t ns);
+uint64_t __wrap_drupe_deadline(uint64_t ns);
+uint64_t __wrap_drupe_deadline(uint64_t ns)
+{
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    if (strcmp(name, "drupe-failures") != 0) return __real_drupe_deadline(ns);
+    pthread_mutex_lock(&lock);
+    if (npauses < PAUSES) pauses[npauses++] = ns;
+    const bool enough = npauses == PAUSES;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return enough ? __real_drupe_deadline(ns) : 1; /* the pause is over already */
+}
+
+static void pauses_grow_to_an_end(void **state)
+{
+    (void)state;
+    drupe_event *gate = bench_gate(), *event;
+    OK(bench_barrier(bench.queue, gate, &event));
+    npauses = 0;
+    drupe_failures_watch();
+    pthread_mutex_lock(&lock);
+    while (npauses < PAUSES) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < PAUSES; i++)
+        assert_int_equal(pauses[i], i < 7 ? UINT64_C(1000000) << i : UINT64_C(50000000));
+    bench_open_gate(gate);
+    OK(drupe_event_wait(event, LONG));
+    drupe_event_release(event);
+    drupe_failure_poller_stop();
+}
+
 static int teardown_cells(void **state)
 {
     const int result = bench_teardown(state);
@@ -186,6 +223,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(unordered_queues_are_looked_at_too, bench_setup_unordered,
                                         bench_teardown),
         TEST(what_waits_has_not_begun),
+        TEST(pauses_grow_to_an_end),
         cmocka_unit_test_setup_teardown(failures_are_offered_while_nobody_looks, bench_setup, teardown_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

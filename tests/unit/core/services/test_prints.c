@@ -1,4 +1,5 @@
 /* Kernels that print: which cell the observer is told of while their work is not over, and what waits. */
+#include "base/service.h"
 #include "core/services/services_room.h"
 #include "drupe/program.h"
 #include "test_script.h"
@@ -146,6 +147,7 @@ static int teardown(void **state)
     (void)state;
     running = NULL;
     for (size_t i = 0; i < DRUPE_COUNT_OF(bench.events); i++) {
+        if (bench.events[i]) test_script_finish(bench.events[i], true); /* a test that failed has not */
         drupe_event_release(bench.events[i]);
         bench.events[i] = NULL;
     }
@@ -175,6 +177,15 @@ static void finish(size_t index)
     test_script_finish(bench.events[index], true);
 }
 
+/* What work of this cell would wait for on the queue; retained. */
+static drupe_event *predecessor_on(size_t queue, struct cell *cell)
+{
+    running = cell;
+    drupe_event *event = drupe_prints_predecessor(bench.queues[queue]);
+    running = NULL;
+    return event;
+}
+
 /* Until the backend has the work. */
 static void expect_submitted(size_t index)
 {
@@ -182,6 +193,64 @@ static void expect_submitted(size_t index)
     for (int i = 0; i < 60000 && drupe_event_state_of(bench.events[index]) == DRUPE_EVENT_QUEUED; i++)
         nanosleep(&pause, NULL);
     assert_int_equal(drupe_event_state_of(bench.events[index]), DRUPE_EVENT_SUBMITTED);
+}
+
+/* --- What fails ------------------------------------------------------------------------------------------
+ */
+
+static enum { NOTHING, WATCH_OPEN, SERVICE, RECORD, WATCH_ADD, EVENT } fails;
+static _Thread_local bool no_record; /* the next calloc() fails */
+static void (*on_event)(void);       /* before an event is opened */
+
+static bool failing(int what)
+{
+    if ((int)fails != what) return false;
+    drupe_error_set(DRUPE_E_NO_MEMORY, "Planned.");
+    return true;
+}
+
+drupe_status __real_drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch **watch);
+drupe_status __wrap_drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch **watch);
+drupe_status __wrap_drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch **watch)
+{
+    return failing(WATCH_OPEN) ? DRUPE_E_NO_MEMORY : __real_drupe_watch_open(wake, user, watch);
+}
+
+drupe_status __real_drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user);
+drupe_status __wrap_drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user);
+drupe_status __wrap_drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user)
+{
+    return failing(WATCH_ADD) ? DRUPE_E_NO_MEMORY : __real_drupe_watch_add(watch, event, user);
+}
+
+drupe_status __real_drupe_service_start(drupe_service *service);
+drupe_status __wrap_drupe_service_start(drupe_service *service);
+drupe_status __wrap_drupe_service_start(drupe_service *service)
+{
+    if (strcmp(service->name, "drupe-prints") != 0) return __real_drupe_service_start(service);
+    if (failing(SERVICE)) return DRUPE_E_NO_MEMORY;
+    const drupe_status status = __real_drupe_service_start(service);
+    no_record = fails == RECORD;
+    return status;
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    const bool none = no_record;
+    no_record = false;
+    return none ? NULL : __real_calloc(count, size);
+}
+
+drupe_status __real_drupe_event_open(const char *text, uint32_t flags, drupe_event **event);
+drupe_status __wrap_drupe_event_open(const char *text, uint32_t flags, drupe_event **event);
+drupe_status __wrap_drupe_event_open(const char *text, uint32_t flags, drupe_event **event)
+{
+    void (*act)(void) = on_event;
+    on_event = NULL;
+    if (act) act();
+    return failing(EVENT) ? DRUPE_E_NO_MEMORY : __real_drupe_event_open(text, flags, event);
 }
 
 /* --- Tests ---------------------------------------------------------------------------------------------- */
@@ -254,11 +323,99 @@ static void the_oldest_may_end_last(void **state)
     (void)state;
     launch(0, &first, 0, bench.prints);
     launch(1, &second, 1, bench.prints);
+    drupe_event *taken = predecessor_on(1, &first);
     finish(1);
-    OK(drupe_event_wait(bench.events[1], DRUPE_FOREVER));
+    OK(drupe_event_wait(taken, DRUPE_FOREVER));
+    drupe_event_release(taken);
     assert_ptr_equal(told(), &first);
     finish(0);
     expect_told(NULL);
+}
+
+/* Two threads of another cell that come at once wait for the same. */
+static void strangers_wait_for_one_event(void **state)
+{
+    (void)state;
+    launch(0, &first, 0, bench.prints);
+    drupe_event *one = predecessor_on(0, &second), *other = predecessor_on(0, &second);
+    assert_non_null(one);
+    assert_ptr_equal(one, other);
+    assert_null(predecessor_on(0, &first)); /* its own text */
+    assert_int_not_equal(drupe_event_state_of(one), DRUPE_EVENT_COMPLETE);
+    finish(0);
+    OK(drupe_event_wait(one, DRUPE_FOREVER));
+    drupe_event_release(one);
+    drupe_event_release(other);
+}
+
+static void end_first(void)
+{
+    finish(0);
+    expect_told(NULL);
+}
+
+/* The text has come while the event was made that was to wait for it. */
+static void what_is_over_meanwhile_is_not_waited_for(void **state)
+{
+    (void)state;
+    launch(0, &first, 0, bench.prints);
+    on_event = end_first;
+    assert_null(predecessor_on(0, &second));
+    assert_null(on_event);
+}
+
+/* The text goes to the cell that runs then; the caller's error is left alone. */
+static void what_cannot_be_watched_runs_all_the_same(void **state)
+{
+    (void)state;
+    launch(0, &first, 0, bench.silent);
+    for (int what = WATCH_OPEN; what <= WATCH_ADD; what++) {
+        fails = what;
+        drupe_error_set(DRUPE_E_BUSY, "The caller's error.");
+        running = &first;
+        drupe_prints_begin(bench.events[0]);
+        running = NULL;
+        fails = NOTHING;
+        assert_string_equal(drupe_error_last()->text, "The caller's error.");
+        assert_null(told());
+        assert_null(predecessor_on(0, &second));
+    }
+    running = &first;
+    drupe_prints_begin(bench.events[0]);
+    running = NULL;
+    assert_ptr_equal(told(), &first);
+    finish(0);
+    expect_told(NULL);
+}
+
+static void without_an_event_another_cell_does_not_wait(void **state)
+{
+    (void)state;
+    launch(0, &first, 0, bench.prints);
+    fails = EVENT;
+    drupe_error_set(DRUPE_E_BUSY, "The caller's error.");
+    assert_null(predecessor_on(0, &second));
+    assert_string_equal(drupe_error_last()->text, "The caller's error.");
+    launch(1, &second, 0, bench.prints);
+    fails = NOTHING;
+    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_SUBMITTED);
+    finish(0);
+    finish(1);
+    expect_told(NULL);
+}
+
+/* Work that never ends holds nobody when the library closes. */
+static void the_end_of_watching_lets_all_go(void **state)
+{
+    (void)state;
+    launch(0, &first, 0, bench.prints);
+    launch(1, &second, 0, bench.prints);
+    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_QUEUED);
+    drupe_prints_stop();
+    assert_null(told());
+    expect_submitted(1);
+    finish(0);
+    finish(1);
 }
 
 static void out_of_order_queues_do_not_wait(void **state)
@@ -294,6 +451,11 @@ int main(void)
         TEST(another_cell_on_the_queue_waits_until_the_text_has_come),
         TEST(queues_do_not_wait_for_each_other),
         TEST(the_oldest_may_end_last),
+        TEST(strangers_wait_for_one_event),
+        TEST(what_is_over_meanwhile_is_not_waited_for),
+        TEST(what_cannot_be_watched_runs_all_the_same),
+        TEST(without_an_event_another_cell_does_not_wait),
+        TEST(the_end_of_watching_lets_all_go),
         cmocka_unit_test_setup_teardown(out_of_order_queues_do_not_wait, setup_unordered, teardown),
         TEST(an_observer_that_does_not_care_is_not_told),
     };

@@ -55,8 +55,20 @@ static void launches_of_instrumented_kernels_are_checked(void **state)
     args[1].kind = DRUPE_ARG_VALUE;
     FAILS(drupe_check_submit(&s, bench.gid, &range, args, 2, elements), DRUPE_E_INVALID, "1 is no operand");
     args[1].kind = DRUPE_ARG_POINTER;
+    FAILS(drupe_check_submit(&s, bench.gid, &range, args, 2, (const size_t[]){8, 0}), DRUPE_E_INVALID,
+          "1 is no operand");
+    s.nwaits = 1;
+    FAILS(drupe_check_submit(&s, bench.gid, &range, args, 2, elements), DRUPE_E_INVALID, "no launch");
+    s.nwaits = 0;
+    s.nkeeps = 1;
+    FAILS(drupe_check_submit(&s, bench.gid, &range, args, 2, elements), DRUPE_E_INVALID, "no launch");
+    s.nkeeps = 0;
     FAILS(drupe_check_submit(&s, bench.gid, &range, args, 2, elements), DRUPE_E_INVALID,
           "takes 1 argument, 3 were given");
+    pointers[0] = pointers; /* where nothing was allocated */
+    bench.gid->nargs = 3;
+    FAILS(drupe_check_submit(&s, bench.gid, &range, args, 2, elements), DRUPE_E_INVALID, "not in USM");
+    bench.gid->nargs = 1;
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_collect(bench.queue);
     drupe_pool_trim(bench.device);

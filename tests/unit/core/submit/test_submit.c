@@ -107,6 +107,8 @@ static void fills_repeat_a_pattern(void **state)
           "multiple of its pattern's size 4");
     FAILS(drupe_submit_fill(&s, drupe_memory_pointer(foreign), "x", 1, 8, NULL), DRUPE_E_INVALID,
           "needs USM");
+    char here[8];
+    FAILS(drupe_submit_fill(&s, here, "x", 1, 8, NULL), DRUPE_E_INVALID, "needs USM");
     FAILS(drupe_submit_fill(&s, at(1020), "x", 1, 8, NULL), DRUPE_E_OUT_OF_RANGE, "fill");
 }
 
@@ -121,11 +123,30 @@ static void hints_touch_nothing(void **state)
     drupe_event_release(event);
     OK(drupe_submit_advise(&s, at(0), 512, 0, NULL));
     OK(drupe_submit_prefetch(&s, at(0), 0, NULL));
+    OK(drupe_submit_advise(&s, NULL, 0, 0, NULL));
+    FAILS(drupe_submit_prefetch(&s, NULL, 8, NULL), DRUPE_E_INVALID, "prefetch: the address is NULL");
     FAILS(drupe_submit_prefetch(&s, here, 8, NULL), DRUPE_E_INVALID, "not in USM");
     FAILS(drupe_submit_advise(&s, drupe_memory_pointer(foreign), 8, 1, NULL), DRUPE_E_INVALID, "advice");
     FAILS(drupe_submit_advise(NULL, at(0), 8, 1, NULL), DRUPE_E_INVALID, "needs a queue");
     OK(drupe_queue_wait(bench.queue, LONG));
     bench_expect_bytes(ours, 3, 1024);
+}
+
+/* What is said of a submission that is refused, beside the words. */
+static void refusals_name_the_submission(void **state)
+{
+    (void)state;
+    drupe_failure own, cause;
+    s.label = "named";
+    s.site = 9;
+    FAILS(drupe_submit_fill(&s, at(0), "xxx", 3, 9, NULL), DRUPE_E_INVALID, "not 3");
+    assert_true(drupe_failure_last(&own, &cause));
+    assert_string_equal(own.label, "named");
+    assert_int_equal(own.site, 9);
+    s.label = NULL;
+    FAILS(drupe_submit_prefetch(&s, at(1020), 8, NULL), DRUPE_E_OUT_OF_RANGE, "prefetch");
+    assert_true(drupe_failure_last(&own, &cause));
+    assert_string_equal(own.label, "prefetch");
 }
 
 /* --- Keeps -----------------------------------------------------------------------------------------------
@@ -324,6 +345,22 @@ static void arguments_are_as_declared(void **state)
     bench.mad->forms = NULL;
 }
 
+/* A device that does not tell its limit has none that is known. */
+static void limits_that_nobody_tells_are_not_asked_for(void **state)
+{
+    (void)state;
+    struct launch one;
+    drupe_info_entry *items = &bench.device->info[DRUPE_INFO_MAX_WORK_ITEM_SIZES];
+    const int told = atomic_load(&items->state);
+    load(&one);
+    one.range.local[0] = 4;
+    FAILS(submit(&one, NULL), DRUPE_E_INVALID, "it must be from 1 to ");
+    atomic_store(&items->state, DRUPE_INFO_MEANINGLESS);
+    bench.mad->group_size = 2;
+    FAILS(submit(&one, NULL), DRUPE_E_INVALID, "a work-group of 4 work-items is too large; at most 2");
+    atomic_store(&items->state, told);
+}
+
 static void devices_have_limits(void **state)
 {
     (void)state;
@@ -456,6 +493,13 @@ static void copies_cross_contexts(void **state)
     OK(drupe_event_wait(event, LONG));
     for (size_t i = 0; i < 1024; i++) assert_int_equal(here[i], i % 2 ? 'b' : 'a');
     drupe_event_release(event);
+    /* What the host reaches is like memory of its own, in whatever context it is. */
+    drupe_memory *open = bench_memory(far, DRUPE_MEM_SHARED, 1024);
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(open), at(0), 1024, &event));
+    OK(drupe_event_wait(event, LONG));
+    assert_memory_equal(drupe_memory_pointer(open), at(0), 1024);
+    drupe_event_release(event);
+    drupe_memory_release(open);
 }
 
 /* The last one: a device is lost for the process. Memory of a CPU device is there all the same. */
@@ -475,6 +519,9 @@ static void what_a_lost_device_has_can_be_copied(void **state)
     OK(drupe_submit_copy(&s, here + 512, at(512), 512, NULL));
     for (size_t i = 0; i < 1024; i++) assert_int_equal(here[i], 6);
     FAILS(drupe_submit_copy(&s, at(0), here, 8, NULL), DRUPE_E_DEVICE_LOST, "It went away.");
+    bench.device->type = DRUPE_DEVICE_GPU; /* whose memory went with it */
+    FAILS(drupe_submit_copy(&s, here, at(0), 8, NULL), DRUPE_E_DEVICE_LOST, "It went away.");
+    bench.device->type = DRUPE_DEVICE_CPU;
     while (drupe_failure_take(&failure)) continue;
 }
 
@@ -486,11 +533,13 @@ int main(void)
         TEST(copies_that_cannot_be_are_refused),
         TEST(fills_repeat_a_pattern),
         TEST(hints_touch_nothing),
+        TEST(refusals_name_the_submission),
         TEST(keeps_are_taken_whatever_happens),
         TEST(host_functions_say_what_they_touch),
         TEST(launches_run),
         TEST(launches_that_cannot_be_are_refused),
         TEST(arguments_are_as_declared),
+        TEST(limits_that_nobody_tells_are_not_asked_for),
         TEST(devices_have_limits),
         TEST(a_refused_launch_leaves_nothing),
         TEST(a_barrier_with_nothing_before_is_over),

@@ -1,27 +1,46 @@
-/* The trace ring, written and read without any device: what a record says, who may still write it, who is
- * woken, and the text for a crash. */
-#include "core/trace/trace_room.h"
+/* The trace ring, written and read without any device: what a record says, who may still write it, and who
+ * is woken. */
+#include "trace_records.h"
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define NEVER (60 * UINT64_C(1000000000))
 
-static drupe_trace_queue queue = {.number = 3};
+/* --- Between two steps of a call -------------------------------------------------------------------------
+ */
 
-static uint64_t begin(const char *label, const drupe_trace_work *work)
+static _Thread_local void (*on_ticks)(void);         /* before the next look at the clock */
+static _Thread_local void (*on_wait)(bool for_ever); /* before a thread sleeps */
+
+uint64_t __real_drupe_ticks(void);
+uint64_t __wrap_drupe_ticks(void);
+uint64_t __wrap_drupe_ticks(void)
 {
-    const drupe_subject what = {
-        .number = drupe_inflight_next(), .label = label, .site = 17, .cell_number = 4};
-    drupe_trace_begin(&queue, &what, work);
-    return what.number;
+    void (*act)(void) = on_ticks;
+    on_ticks = NULL;
+    if (act) act();
+    return __real_drupe_ticks();
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    long words[6];
+    va_list list;
+    va_start(list, number);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++) words[i] = va_arg(list, long);
+    va_end(list);
+    void (*act)(bool) = on_wait;
+    if (number == SYS_futex && words[1] == FUTEX_WAIT_PRIVATE) {
+        on_wait = NULL;
+        if (act) act(words[3] == 0);
+    }
+    return __real_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 static drupe_trace_record record_of(uint64_t number)
@@ -31,11 +50,24 @@ static drupe_trace_record record_of(uint64_t number)
     return record;
 }
 
-static int setup(void **state)
+/* The first one: the ring is not full yet. */
+static void a_young_trace_is_read_from_its_beginning(void **state)
 {
     (void)state;
-    queue = (drupe_trace_queue){.number = 3, .device = drupe_trace_device("scripted:cpu:0")};
-    return queue.device ? 0 : -1;
+    drupe_trace_record records[3];
+    char text[512];
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    assert_int_equal(drupe_trace_latest(), 0);
+    assert_int_equal(drupe_trace_text(text, sizeof text, 9), 0);
+    for (size_t i = 0; i < 2; i++) begin("fill", &work);
+    assert_int_equal(drupe_trace_read(0, records, 3), 2);
+    assert_int_equal(records[0].id, 1);
+    assert_int_equal(records[1].id, 2);
+    const size_t size = drupe_trace_text(text, sizeof text - 1, 9);
+    text[size] = '\0';
+    assert_int_equal(strncmp(text, "#1 'fill'", 9), 0);
+    assert_non_null(strstr(text, "\n#2 'fill'"));
+    assert_false(drupe_trace_one(3, &records[0])); /* not made yet */
 }
 
 static void a_record_says_what_was_submitted(void **state)
@@ -234,6 +266,49 @@ static void nobody_writes_what_belongs_to_a_later_one(void **state)
     assert_true(gone);
 }
 
+/* --- Threads that meet -----------------------------------------------------------------------------------
+ */
+
+static uint64_t meeting; /* the number of the record that is being written */
+
+static void skip_a_ring_later(void)
+{
+    drupe_trace_skip(meeting + DRUPE_TRACE_RECORDS);
+}
+
+static void begin_a_ring_later(void)
+{
+    drupe_core_began(meeting + DRUPE_TRACE_RECORDS);
+}
+
+/* Who comes a whole ring later finds it half written and gives up: the record stays whole. */
+static void a_record_is_written_by_one(void **state)
+{
+    (void)state;
+    bool gone;
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    meeting = drupe_inflight_latest() + 1;
+    on_ticks = skip_a_ring_later;
+    assert_int_equal(begin("mine", &work), meeting);
+    assert_null(on_ticks);
+    assert_string_equal(record_of(meeting).label, "mine");
+    assert_false(drupe_trace_over(meeting + DRUPE_TRACE_RECORDS, &gone));
+    assert_true(gone);
+}
+
+static void a_beginning_is_told_by_one(void **state)
+{
+    (void)state;
+    uint64_t began, over;
+    const drupe_trace_work work = {.kind = DRUPE_WORK_HOST, .told = true};
+    meeting = begin(drupe_label_host, &work);
+    on_ticks = begin_a_ring_later;
+    drupe_core_began(meeting);
+    assert_null(on_ticks);
+    assert_true(drupe_trace_ran(meeting, &began, &over));
+    assert_false(drupe_trace_ran(meeting + DRUPE_TRACE_RECORDS, &began, &over));
+}
+
 static void readers_get_the_latest_ring_in_order(void **state)
 {
     (void)state;
@@ -274,6 +349,31 @@ static void who_waits_is_woken_by_a_number(void **state)
     drupe_trace_await(drupe_trace_latest(), DRUPE_FOREVER);
 }
 
+static uint64_t awaited;
+static bool for_ever;
+
+static void submit_awaited(bool endless)
+{
+    const drupe_trace_work work = {.kind = DRUPE_WORK_FILL};
+    for_ever = endless;
+    assert_int_equal(begin("fill", &work), awaited);
+}
+
+/* What is submitted when the thread has looked for the last time keeps it from sleeping. */
+static void a_submission_before_the_sleep_is_heard(void **state)
+{
+    (void)state;
+    static const uint64_t times[] = {NEVER, DRUPE_FOREVER};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(times); i++) {
+        awaited = drupe_trace_latest() + 1;
+        on_wait = submit_awaited;
+        drupe_trace_await(awaited, times[i]);
+        assert_null(on_wait);
+        assert_int_equal(for_ever, times[i] == DRUPE_FOREVER);
+        assert_int_equal(drupe_trace_latest(), awaited);
+    }
+}
+
 static _Atomic(int) followed;
 
 static void *follow(void *unused)
@@ -299,98 +399,16 @@ static void a_submission_wakes_another_thread(void **state)
     }
 }
 
-/* --- As text ---------------------------------------------------------------------------------------------
- */
-
-static size_t place_text(uint32_t site, uint32_t cell, char *text, size_t size)
-{
-    return (size_t)snprintf(text, size, "cell [%u], line %u", cell, site);
-}
-
-static const drupe_observer observer = {.site_text = place_text};
-
-/* Ticks so long ago. */
-static uint64_t ago(uint64_t ns)
-{
-    const drupe_ticks_scale scale = drupe_ticks_scale_now();
-    const uint64_t now = drupe_ticks(), from = drupe_ticks_ns_by(&scale, now);
-    uint64_t low = 0, high = now;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (from - drupe_ticks_ns_by(&scale, middle) > ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void expect_in(const char *text, const char *part)
-{
-    if (!strstr(text, part)) fail_msg("'%s' is not in '%s'", part, text);
-}
-
-static void the_latest_are_lines_of_text(void **state)
+/* What a crash has left in the ring may point anywhere. */
+static void numbers_that_no_table_has_are_nothing(void **state)
 {
     (void)state;
-    char text[2048];
-    drupe_trace_work work = {.kind = DRUPE_WORK_KERNEL, .items = 64, .ticks = ago(UINT64_C(3500000000))};
-    drupe_library_observe(&observer);
-    const uint64_t first = begin("one\ntwo\x7f", &work);
-    work = (drupe_trace_work){.kind = DRUPE_WORK_COPY, .bytes = 4096, .ticks = ago(100000000)};
-    const uint64_t second = begin("copy", &work);
-    drupe_trace_end(second, DRUPE_TRACE_SKIPPED);
-    drupe_trace_skip(drupe_inflight_next());
-    const drupe_trace_queue nowhere = {.number = 9};
-    const drupe_subject what = {.number = drupe_inflight_next(), .label = "stray"};
-    work = (drupe_trace_work){.kind = DRUPE_WORK_FILL, .ticks = drupe_ticks() * 2}; /* in the future */
-    drupe_trace_begin(&nowhere, &what, &work);
-    size_t size = drupe_trace_text(text, sizeof text - 1, 3);
-    drupe_library_observe(NULL);
-    text[size] = '\0';
-    char line[128];
-    snprintf(line, sizeof line, "#%llu kernel 'one?two?' on scripted:cpu:0 (queue 3), cell [4], line 17, 64 ",
-             (unsigned long long)first);
-    assert_int_equal(strncmp(text, line, strlen(line)), 0);
-    expect_in(text, "work-items: submitted 3.");
-    expect_in(text, " s ago, not known to be over\n");
-    expect_in(text, " 'copy' on scripted:cpu:0 (queue 3), cell [4], line 17, 4096 bytes: submitted 1");
-    expect_in(text, " ms ago, skipped when looked at ");
-    expect_in(text, " 'stray' on a device (queue 9)");
-    expect_in(text, "submitted 0.0 us ago");
-    assert_int_equal(text[size - 1], '\n');
-    /* What does not fit is what is older. */
-    size = drupe_trace_text(text, 150, 3);
-    text[size] = '\0';
-    assert_null(strstr(text, "one?two?"));
-    expect_in(text, "'stray'");
-    assert_int_equal(drupe_trace_text(text, 10, 3), 0);
-    assert_int_equal(drupe_trace_text(text, sizeof text, 0), 0);
-}
-
-/* A line has an end: what the observer says of a place may be long. */
-static size_t long_place(uint32_t site, uint32_t cell, char *text, size_t size)
-{
-    (void)site, (void)cell;
-    memset(text, 'p', size - 1);
-    text[size - 1] = '\0';
-    return size - 1;
-}
-
-static void long_lines_are_cut(void **state)
-{
-    (void)state;
-    static const drupe_observer talkative = {.site_text = long_place};
-    char text[512], label[60];
-    memset(label, 'x', sizeof label - 1);
-    label[sizeof label - 1] = '\0';
-    const drupe_trace_work work = {.kind = DRUPE_WORK_KERNEL, .bytes = UINT64_MAX, .items = UINT64_MAX};
-    drupe_library_observe(&talkative);
-    begin(label, &work);
-    const size_t size = drupe_trace_text(text, sizeof text, 1);
-    drupe_library_observe(NULL);
-    assert_int_equal(size, 256);
-    assert_int_equal(text[255], '\n');
+    const drupe_trace_work work = {.kind = DRUPE_WORK_KERNEL, .name = 30000};
+    const drupe_trace_queue stray = {.number = 3, .device = 255};
+    const drupe_subject what = {.number = drupe_inflight_next(), .label = "ignored"};
+    drupe_trace_begin(&stray, &what, &work);
+    assert_string_equal(record_of(what.number).label, "");
+    assert_string_equal(record_of(what.number).device, "");
 }
 
 static void statuses_have_names(void **state)
@@ -427,6 +445,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
+        TEST(a_young_trace_is_read_from_its_beginning),
         TEST(a_record_says_what_was_submitted),
         TEST(labels_have_names_or_are_copied),
         TEST(the_first_end_counts),
@@ -438,11 +457,13 @@ int main(void)
         TEST(who_runs_it_tells_when),
         TEST(devices_have_clocks_of_their_own),
         TEST(nobody_writes_what_belongs_to_a_later_one),
+        TEST(a_record_is_written_by_one),
+        TEST(a_beginning_is_told_by_one),
         TEST(readers_get_the_latest_ring_in_order),
         TEST(who_waits_is_woken_by_a_number),
+        TEST(a_submission_before_the_sleep_is_heard),
         TEST(a_submission_wakes_another_thread),
-        TEST(the_latest_are_lines_of_text),
-        TEST(long_lines_are_cut),
+        TEST(numbers_that_no_table_has_are_nothing),
         TEST(statuses_have_names),
         TEST(tables_of_names_have_an_end),
     };

@@ -1,6 +1,7 @@
 /* Copies between contexts: order, failure, and what is left behind when a step cannot be submitted. */
 #include "core_bench.h"
 #include "layers/fault_layer.h"
+#include <stdatomic.h>
 
 #define SIZE 4096u
 
@@ -161,13 +162,77 @@ static void any_step_may_fail(void **state)
     assert_true(failures > 10);
 }
 
+/* Of the caller's things, however the copy ends. */
+static _Atomic(int) given_back;
+
+static void give_back(void *object)
+{
+    (void)object;
+    atomic_fetch_add(&given_back, 1);
+}
+
+static void what_the_caller_keeps_is_kept_until_all_is_over(void **state)
+{
+    (void)state;
+    drupe_event *gate = bench_gate(), *event;
+    const drupe_keep keep = {.object = near, .release = give_back};
+    drupe_submission s = {.queue = bench.queue, .waits = &gate, .nwaits = 1, .keeps = &keep, .nkeeps = 1};
+    atomic_store(&given_back, 0);
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(there), drupe_memory_pointer(near), SIZE, &event));
+    assert_int_equal(atomic_load(&given_back), 0);
+    bench_open_gate(gate);
+    OK(drupe_event_wait(event, LONG));
+    drupe_event_release(event);
+    drupe_queue_collect(bench.queue);
+    assert_int_equal(atomic_load(&given_back), 1);
+}
+
+/* Host memory goes to the foreign queue at once, behind a barrier on the user's. */
+static void a_copy_from_host_memory_may_be_refused(void **state)
+{
+    (void)state;
+    unsigned char here[SIZE];
+    const drupe_submission s = {.queue = bench.queue};
+    static const char *const plans[] = {"queue_open:1=NO_MEMORY", "submit_barrier:1=NO_MEMORY",
+                                        "submit_copy:1=NO_MEMORY", "submit_barrier:2=NO_MEMORY"};
+    memset(here, 6, SIZE);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(plans); i++) {
+        OK(drupe_fault_plan(plans[i]));
+        FAILS(drupe_submit_copy(&s, drupe_memory_pointer(there), here, SIZE, NULL), DRUPE_E_NO_MEMORY,
+              "Planned");
+        OK(drupe_fault_plan(NULL));
+        OK(drupe_submit_copy(&s, drupe_memory_pointer(there), here, SIZE, NULL));
+        OK(drupe_queue_wait(bench.queue, LONG));
+        expect(there, 6);
+    }
+}
+
+/* What a step of a refused copy has read is free again: that step was waited for. */
+static void checked_mode_knows_what_a_refused_copy_has_done(void **state)
+{
+    (void)state;
+    drupe_check_begin();
+    OK(drupe_fault_plan("submit_copy:2=NO_MEMORY"));
+    FAILS(copy(there, near, NULL, NULL), DRUPE_E_NO_MEMORY, "Planned");
+    assert_int_equal(drupe_fault_calls("submit_copy"), 2);
+    OK(drupe_fault_plan(NULL));
+    OK(drupe_check_host(drupe_memory_pointer(near), SIZE, true));
+    drupe_check_end();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(every_direction_takes_its_place_on_the_queue), TEST(host_memory_needs_no_bounce),
-        TEST(what_is_copied_is_what_was_written_before),    TEST(handles_may_go_while_it_is_under_way),
-        TEST(a_failure_before_it_stops_all_of_it),          TEST(any_step_may_fail),
+        TEST(every_direction_takes_its_place_on_the_queue),
+        TEST(host_memory_needs_no_bounce),
+        TEST(what_is_copied_is_what_was_written_before),
+        TEST(handles_may_go_while_it_is_under_way),
+        TEST(a_failure_before_it_stops_all_of_it),
+        TEST(any_step_may_fail),
+        TEST(what_the_caller_keeps_is_kept_until_all_is_over),
+        TEST(a_copy_from_host_memory_may_be_refused),
+        TEST(checked_mode_knows_what_a_refused_copy_has_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Large copies in pieces, over `host` with pinned memory: as on a CPU device, and played as on a GPU. */
 #include "core/transfer/transfer_room.h"
 #include "core_bench.h"
+#include "walk/wrap.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -54,6 +55,34 @@ static drupe_status queue_flush(drupe_queue *queue)
     return drupe_error_set(DRUPE_E_INTERNAL, "A queue that cannot be flushed shows it in its events.");
 }
 
+/* --- Between the choice and the copy ---------------------------------------------------------------------
+ */
+
+static bool no_host; /* there is no device `host` to ask how many threads it has */
+static enum { GOOD, NO_COPY, NO_PLACE } new_fails; /* no memory for the copy; or for its place behind it */
+static unsigned nthreads;                          /* of the last copy */
+
+drupe_status __real_drupe_device_select(const char *filter, drupe_device **device);
+drupe_status __wrap_drupe_device_select(const char *filter, drupe_device **device);
+drupe_status __wrap_drupe_device_select(const char *filter, drupe_device **device)
+{
+    return __real_drupe_device_select(no_host ? "opencl:gpu:99" : filter, device);
+}
+
+drupe_staged_copy *__real_drupe_staged_copy_new(char *ring, unsigned threads, drupe_queue *queue,
+                                                bool to_device, const drupe_work *work);
+drupe_staged_copy *__wrap_drupe_staged_copy_new(char *ring, unsigned threads, drupe_queue *queue,
+                                                bool to_device, const drupe_work *work);
+drupe_staged_copy *__wrap_drupe_staged_copy_new(char *ring, unsigned threads, drupe_queue *queue,
+                                                bool to_device, const drupe_work *work)
+{
+    nthreads = threads;
+    if (new_fails == NO_COPY) wrap_plan(WRAP_MALLOC, 1);
+    drupe_staged_copy *copy = __real_drupe_staged_copy_new(ring, threads, queue, to_device, work);
+    if (new_fails == NO_PLACE) wrap_plan(WRAP_MALLOC, 1);
+    return copy;
+}
+
 static int open_as(void **state, drupe_device_type type)
 {
     if (bench_setup(state) != 0) return -1;
@@ -72,6 +101,8 @@ static int open_as(void **state, drupe_device_type type)
     units->number[0] = 4;
     pins = pinned = copies = flushes = fail_copy = fail_state = 0;
     pin_answer = DRUPE_OK;
+    no_host = false;
+    new_fails = GOOD;
     unsetenv("DRUPE_PINNED");
     return 0;
 }
@@ -212,6 +243,40 @@ static void a_copy_that_is_cancelled_leaves_nothing(void **state)
     free(to);
 }
 
+static void threads_copy_where_memory_is_mapped_and_shared(void **state)
+{
+    (void)state;
+    table.mem_pin = NULL; /* the driver knows no other memory than its own */
+    round_trip(17 * MIB);
+    assert_int_equal(copies, 2);
+    table.mem_pin = mem_pin;
+    uint64_t *shared = bench.device->info[DRUPE_INFO_USM_SHARED].number;
+    const uint64_t native = *shared;
+    *shared = DRUPE_USM_NONE;
+    round_trip(17 * MIB);
+    assert_int_equal(copies, 4);
+    *shared = native;
+    round_trip(17 * MIB);
+    assert_int_equal(copies, 4);
+}
+
+/* As many as the host device has units, twelve at most; one, where nobody can tell. */
+static void the_host_device_says_how_many_threads_copy(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned units, threads;
+        bool unknown;
+    } cases[] = {{11, 11, false}, {13, 12, false}, {11, 1, true}};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        bench.device->info[DRUPE_INFO_MAX_COMPUTE_UNITS].number[0] = cases[i].units;
+        no_host = cases[i].unknown;
+        round_trip(5 * MIB);
+        assert_int_equal(nthreads, cases[i].threads);
+    }
+    no_host = false;
+}
+
 /* --- On a GPU --------------------------------------------------------------------------------------------
  */
 
@@ -275,6 +340,58 @@ static void without_pinned_memory_the_driver_copies(void **state)
     assert_string_equal(drupe_error_last()->text, "The caller's error.");
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_memory_release(device);
+    drupe_memory_release(memory);
+    free(from);
+}
+
+/* Then the driver makes the copy, and the caller's error is left alone. */
+static void without_memory_for_pieces_the_driver_copies(void **state)
+{
+    (void)state;
+    const bool gpu = bench.device->type == DRUPE_DEVICE_GPU;
+    const size_t size = 17 * MIB;
+    const drupe_submission s = {.queue = bench.queue};
+    drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_DEVICE, size);
+    char *from = malloc(size);
+    paint(from, size);
+    new_fails = NO_COPY;
+    drupe_error_set(DRUPE_E_BUSY, "The caller's error.");
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(memory), from, size, NULL));
+    assert_int_equal(wrap_made(), 1);
+    wrap_plan(WRAP_NOTHING, 0);
+    assert_string_equal(drupe_error_last()->text, "The caller's error.");
+    OK(drupe_queue_wait(bench.queue, LONG));
+    assert_memory_equal(drupe_memory_pointer(memory), from, size);
+    assert_int_equal(copies, 1);
+    assert_int_equal(pinned, gpu); /* the context keeps the ring */
+    drupe_memory_release(memory);
+    free(from);
+}
+
+static void count_one(void *object)
+{
+    ++*(int *)object;
+}
+
+static void a_submission_without_room_gives_all_back(void **state)
+{
+    (void)state;
+    enum { KEEPS = 15 }; /* with the device's memory, all that there is room for at first */
+    const size_t size = 5 * MIB;
+    int given_back = 0;
+    drupe_keep keeps[KEEPS];
+    for (size_t i = 0; i < KEEPS; i++) keeps[i] = (drupe_keep){&given_back, count_one};
+    const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = KEEPS};
+    drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_DEVICE, size);
+    char *from = calloc(1, size);
+    new_fails = NO_PLACE;
+    FAILS(drupe_submit_copy(&s, drupe_memory_pointer(memory), from, size, NULL), DRUPE_E_NO_MEMORY,
+          "No host memory for a submission");
+    wrap_plan(WRAP_NOTHING, 0);
+    assert_int_equal(given_back, KEEPS);
+    assert_int_equal(pinned, 1); /* the context keeps the ring */
+    assert_int_equal(copies, 0);
+    assert_false(drupe_memory_in_use(memory));
     drupe_memory_release(memory);
     free(from);
 }
@@ -351,6 +468,11 @@ int main(void)
         CPU(the_driver_copies_what_it_has_to),
         CPU(a_copy_in_pieces_takes_its_turn),
         CPU(a_copy_that_is_cancelled_leaves_nothing),
+        CPU(threads_copy_where_memory_is_mapped_and_shared),
+        CPU(without_memory_for_pieces_the_driver_copies),
+        GPU(the_host_device_says_how_many_threads_copy),
+        GPU(without_memory_for_pieces_the_driver_copies),
+        GPU(a_submission_without_room_gives_all_back),
         GPU(pieces_pass_through_pinned_memory),
         GPU(two_copies_have_two_rings),
         GPU(without_pinned_memory_the_driver_copies),

@@ -1,0 +1,384 @@
+/* Queues: handles that come back, lists, handles of drivers, letting go, times that come later, and whose
+ * failure it was. */
+#include "queue/script_bench.h"
+
+/* --- Handles ---------------------------------------------------------------------------------------------
+ */
+
+static drupe_queue *leaving;
+static bool seen_leaving;
+void __real_drupe_queue_leave(drupe_queue *queue);
+void __wrap_drupe_queue_leave(drupe_queue *queue);
+
+/* Another thread walks over the queues while the last reference has gone. */
+void __wrap_drupe_queue_leave(drupe_queue *queue)
+{
+    if (queue == leaving) {
+        drupe_queue *list[8];
+        for (drupe_queue *at = drupe_queue_walk(NULL); at; at = drupe_queue_walk(at)) {
+            if (at == leaving) seen_leaving = true;
+        }
+        const size_t count = drupe_queue_list(list, 8);
+        for (size_t i = 0; i < count; i++) {
+            if (list[i] == leaving) seen_leaving = true;
+            drupe_queue_release(list[i]);
+        }
+        leaving = NULL;
+    }
+    __real_drupe_queue_leave(queue);
+}
+
+static void a_queue_that_goes_is_found_by_nobody(void **state)
+{
+    (void)state;
+    drupe_queue *queue = script_queue(0);
+    seen_leaving = false;
+    leaving = queue;
+    drupe_queue_release(queue);
+    assert_null(leaving);
+    assert_false(seen_leaving);
+}
+
+static void a_handle_may_come_back(void **state)
+{
+    (void)state;
+    drupe_queue *queue = script_queue(0), *list[8];
+    drupe_event *event;
+    script.finishes = true;
+    OK(script_barrier(queue, NULL, NULL));
+    OK(script_barrier(queue, NULL, &event));
+    drupe_queue_release(queue);
+    assert_int_equal(drupe_queue_list(list, 8), 1); /* only the event has it */
+    assert_ptr_equal(list[0], script.queue);
+    drupe_queue_release(list[0]);
+    queue = drupe_queue_retain(drupe_event_queue(event));
+    assert_int_equal(drupe_queue_list(list, 8), 2);
+    for (size_t i = 0; i < 2; i++) drupe_queue_release(list[i]);
+    drupe_event_release(event);
+    OK(script_barrier(queue, NULL, &event)); /* it lives again */
+    OK(drupe_event_wait(event, LONG));
+    drupe_event_release(event);
+    drupe_queue_release(queue);
+    drupe_queue_collect(NULL);
+}
+
+static void blockers_are_as_many_as_wanted(void **state)
+{
+    (void)state;
+    drupe_event *gates[3], *events[4], *event;
+    for (size_t i = 0; i < 3; i++) gates[i] = script_gate();
+    const drupe_submission s = {.queue = script.queue, .waits = gates, .nwaits = 3};
+    OK(drupe_submit_barrier(&s, &event));
+    assert_int_equal(drupe_queue_blockers(script.queue, events, 2), 2);
+    assert_ptr_equal(events[1], gates[1]);
+    script_release(events, 2);
+    assert_int_equal(drupe_queue_blockers(script.queue, events, 4), 3);
+    script_release(events, 3);
+    for (size_t i = 0; i < 3; i++) OK(drupe_event_finish(gates[i], NULL));
+    script_finish_all();
+    OK(drupe_event_wait(event, LONG));
+    script_release(gates, 3);
+    drupe_event_release(event);
+}
+
+/* --- What drivers may know of a queue --------------------------------------------------------------------
+ */
+
+static drupe_event *newest(void)
+{
+    pthread_mutex_lock(&script.queue->lock);
+    drupe_event *event = drupe_queue_newest(script.queue);
+    pthread_mutex_unlock(&script.queue->lock);
+    return event;
+}
+
+static void the_newest_is_what_the_driver_had_last(void **state)
+{
+    (void)state;
+    drupe_event *event, *gate = script_gate(), *held;
+    assert_null(newest());
+    OK(script_fill(script.queue, script.memory, NULL, &event));
+    assert_ptr_equal(newest(), event);
+    OK(script_barrier(script.queue, gate, &held));
+    assert_null(newest()); /* it does not have the last one yet */
+    OK(drupe_event_finish(gate, NULL));
+    script_finish_all();
+    OK(drupe_queue_wait(script.queue, LONG));
+    script_release((drupe_event *[]){event, gate, held}, 3);
+}
+
+static drupe_status native(drupe_queue *queue, void **handle)
+{
+    *handle = queue;
+    return DRUPE_OK;
+}
+
+static unsigned timed;
+
+static drupe_status queue_time(drupe_queue *queue)
+{
+    (void)queue;
+    timed++;
+    return DRUPE_OK;
+}
+
+/* What others give work to stays as it is; what has times already gets them once. */
+static void a_shared_queue_gets_no_times(void **state)
+{
+    (void)state;
+    void *handle;
+    drupe_queue *shared = script_queue(0), *has = script_queue(DRUPE_QUEUE_PROFILING);
+    script.table.queue_native = native;
+    for (int i = 0; i < 2; i++) {
+        handle = NULL;
+        OK(drupe_queue_native(shared, &handle));
+        assert_ptr_equal(handle, shared);
+    }
+    timed = 0;
+    (void)drupe_queue_profile(true); /* it cannot be told yet */
+    assert_int_equal(timed, 0);
+    assert_false(drupe_queue_flags_of(script.queue) & DRUPE_QUEUE_PROFILING);
+    script.table.queue_time = queue_time;
+    (void)drupe_queue_profile(true);
+    assert_int_equal(timed, 1);
+    assert_true(drupe_queue_flags_of(script.queue) & DRUPE_QUEUE_PROFILING);
+    assert_false(drupe_queue_flags_of(shared) & DRUPE_QUEUE_PROFILING);
+    assert_true(drupe_queue_profile(false));
+    drupe_queue_release(shared);
+    drupe_queue_release(has);
+}
+
+static void an_unordered_queue_infers_nothing(void **state)
+{
+    (void)state;
+    script.table.gpu_faults_last = true;
+    script.device->type = DRUPE_DEVICE_GPU;
+    drupe_queue *ordered = script_queue(0), *unordered = script_queue(DRUPE_QUEUE_OUT_OF_ORDER);
+    assert_true(ordered->infers);
+    assert_false(unordered->infers);
+    script.device->type = DRUPE_DEVICE_CPU;
+    drupe_queue_release(ordered);
+    drupe_queue_release(unordered);
+}
+
+/* --- Collecting and letting go ---------------------------------------------------------------------------
+ */
+
+static void collecting_may_be_asked_of_one_device_or_all(void **state)
+{
+    (void)state;
+    drupe_device *other;
+    OK(drupe_device_select("opencl", &other));
+    drupe_event *event;
+    OK(script_fill(script.queue, script.memory, NULL, &event));
+    test_script_finish(event, true);
+    const drupe_memory_users *users = drupe_memory_users_get();
+    users->collect(other);
+    assert_true(drupe_memory_in_use(script.memory));
+    users->collect(NULL);
+    assert_false(drupe_memory_in_use(script.memory));
+    drupe_device_release(other);
+    drupe_event_release(event);
+}
+
+/* Without a mark behind it nothing proves silent work over. */
+static void what_cannot_be_proven_over_is_kept(void **state)
+{
+    (void)state;
+    OK(script_fill(script.queue, script.memory, NULL, NULL));
+    script.refuses = DRUPE_E_NO_MEMORY;
+    drupe_queue_collect(script.queue);
+    assert_true(drupe_memory_in_use(script.memory));
+    FAILS(drupe_queue_wait(script.queue, LONG), DRUPE_E_NO_MEMORY, "The script refuses.");
+    script.refuses = DRUPE_OK;
+    script.finishes = true;
+    drupe_queue_collect(script.queue);
+    assert_false(drupe_memory_in_use(script.memory));
+}
+
+static unsigned waits;
+static drupe_status wait_answers[4];
+
+static drupe_status queue_wait(drupe_queue *queue, uint64_t timeout_ns)
+{
+    (void)queue, (void)timeout_ns;
+    const drupe_status answer = waits < DRUPE_COUNT_OF(wait_answers) ? wait_answers[waits] : DRUPE_OK;
+    waits++;
+    return answer == DRUPE_OK ? DRUPE_OK : drupe_error_set(answer, "The script says no.");
+}
+
+/* Then the driver itself is asked if all is over. */
+static void a_queue_ends_without_a_mark(void **state)
+{
+    (void)state;
+    drupe_queue *queue = script_queue(0);
+    script.table.queue_wait = queue_wait;
+    for (int good = 0; good < 2; good++) {
+        script.refuses = DRUPE_OK;
+        OK(script_fill(queue, script.memory, NULL, NULL));
+        script.refuses = DRUPE_E_NO_MEMORY;
+        waits = 0;
+        wait_answers[0] = good ? DRUPE_OK : DRUPE_E_INTERNAL;
+        drupe_queue_finish(queue, UINT64_MAX);
+        assert_int_equal(waits, 1);
+        assert_true(drupe_memory_in_use(script.memory)); /* nothing has proven anything */
+    }
+    /* With a time, nobody else is asked. */
+    drupe_event *gate = script_gate(), *held;
+    script.refuses = DRUPE_OK;
+    OK(script_barrier(queue, gate, &held));
+    waits = 0;
+    drupe_queue_finish(queue, 0);
+    assert_int_equal(waits, 0);
+    OK(drupe_event_finish(gate, NULL));
+    script_finish_all();
+    OK(drupe_queue_wait(queue, LONG));
+    script_release((drupe_event *[]){gate, held}, 2);
+    script_forget_failures();
+    drupe_queue_release(queue);
+}
+
+/* What failed proves nothing about the silent work before it: the driver is asked until it knows. */
+static void behind_a_failure_the_driver_is_asked(void **state)
+{
+    (void)state;
+    drupe_event *event;
+    script.table.queue_wait = queue_wait;
+    for (int in_time = 0; in_time < 2; in_time++) {
+        OK(script_fill(script.queue, script.memory, NULL, NULL));
+        OK(script_fill(script.queue, script.memory, NULL, &event));
+        test_script_finish(event, false);
+        waits = 0;
+        for (size_t i = 0; i < DRUPE_COUNT_OF(wait_answers); i++)
+            wait_answers[i] = in_time && i == 2 ? DRUPE_OK : DRUPE_E_TIMEOUT;
+        if (in_time)
+            FAILS(drupe_queue_wait(script.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
+        else
+            FAILS(drupe_queue_wait(script.queue, 0), DRUPE_E_TIMEOUT, "");
+        assert_int_equal(waits, in_time ? 3 : 1);
+        drupe_event_release(event);
+    }
+    waits = DRUPE_COUNT_OF(wait_answers);
+    drupe_memory_accept(script.memory);
+    script_forget_failures();
+}
+
+/* --- Checked mode ----------------------------------------------------------------------------------------
+ */
+
+static struct {
+    unsigned queue, closed, memory, event, breach;
+    uint64_t number;
+} told;
+
+static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
+                                     const drupe_work *work)
+{
+    (void)info, (void)entry, (void)work;
+    return DRUPE_OK;
+}
+
+static void check_event(const drupe_event *event)
+{
+    (void)event;
+    told.event++;
+}
+
+static void check_queue(const drupe_queue *queue, uint64_t number)
+{
+    (void)queue;
+    told.queue++;
+    told.number = number;
+}
+
+static void check_closed(const drupe_queue *queue)
+{
+    (void)queue;
+    told.closed++;
+}
+
+static void check_number(uint64_t number)
+{
+    (void)number;
+}
+
+static drupe_status check_memory(void)
+{
+    told.memory++;
+    return told.breach ? drupe_error_set(DRUPE_E_CHECK, "Out of bounds.") : DRUPE_OK;
+}
+
+static const drupe_checker checker = {.submission = check_submission,
+                                      .event = check_event,
+                                      .queue = check_queue,
+                                      .closed = check_closed,
+                                      .skipped = check_number,
+                                      .dropped = check_number,
+                                      .memory = check_memory};
+
+static void checked_mode_hears_of_waits_and_ends(void **state)
+{
+    (void)state;
+    const drupe_checker *before = atomic_load(&drupe_checker_now);
+    drupe_queue *queue = script_queue(0), *inner = script_queue(0);
+    drupe_watch *watch;
+    drupe_event *event, *taken = NULL;
+    void *user;
+    script.finishes = true;
+    atomic_store(&drupe_checker_now, &checker);
+    atomic_fetch_add(&drupe_check_depth, 1);
+    memset(&told, 0, sizeof told);
+    OK(script_fill(queue, script.memory, NULL, &event));
+    const uint64_t latest = drupe_inflight_latest();
+    OK(drupe_queue_wait(queue, LONG));
+    assert_int_equal(told.queue, 1);
+    assert_int_equal(told.number, latest);
+    assert_int_equal(told.memory, 1);
+    told.breach = 1;
+    FAILS(drupe_queue_wait(queue, LONG), DRUPE_E_CHECK, "Out of bounds.");
+    told.breach = 0;
+    OK(drupe_watch_open(NULL, NULL, &watch));
+    OK(drupe_watch_add(watch, event, NULL));
+    told.event = 0;
+    while (!drupe_watch_take(watch, &taken, &user)) sched_yield();
+    assert_int_equal(told.event, 1);
+    drupe_event_release(taken);
+    drupe_event_release(event);
+    OK(drupe_submit_turn(&(drupe_submission){.queue = script.queue}, &event));
+    OK(drupe_watch_turn(watch, event, NULL));
+    while (!drupe_watch_take(watch, &taken, &user)) sched_yield();
+    assert_int_equal(told.event, 1); /* it is the caller's turn, and not over */
+    OK(drupe_event_finish(event, NULL));
+    drupe_event_release(taken);
+    drupe_event_release(event);
+    drupe_watch_close(watch, NULL);
+    told.queue = 0;
+    drupe_queue_release(queue);
+    assert_int_equal(told.queue, 1); /* who lets it go has waited for it */
+    assert_int_equal(told.number, UINT64_MAX);
+    assert_int_equal(told.closed, 1);
+    drupe_queue_release_inside(inner);
+    assert_int_equal(told.queue, 1); /* core's own wait orders nothing for the program */
+    assert_int_equal(told.closed, 2);
+    atomic_fetch_sub(&drupe_check_depth, 1);
+    atomic_store(&drupe_checker_now, before);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_queue_that_goes_is_found_by_nobody),
+        TEST(a_handle_may_come_back),
+        TEST(blockers_are_as_many_as_wanted),
+        TEST(the_newest_is_what_the_driver_had_last),
+        TEST(a_shared_queue_gets_no_times),
+        TEST(an_unordered_queue_infers_nothing),
+        TEST(collecting_may_be_asked_of_one_device_or_all),
+        TEST(what_cannot_be_proven_over_is_kept),
+        TEST(a_queue_ends_without_a_mark),
+        TEST(behind_a_failure_the_driver_is_asked),
+        TEST(checked_mode_hears_of_waits_and_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
