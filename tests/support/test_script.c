@@ -99,16 +99,25 @@ static uint64_t kinds_of(const struct native_device *native)
     return DRUPE_FLAG(DRUPE_SPLIT_EQUALLY) | DRUPE_FLAG(DRUPE_SPLIT_COUNTS);
 }
 
+static uint64_t most_of(const struct native_device *native)
+{
+    return native->of->most_parts ? native->of->most_parts : native->units;
+}
+
+static uint64_t domains_of(const struct native_device *native)
+{
+    if (native->of->domains) return native->of->domains;
+    return native->of->numa ? DRUPE_FLAG(DRUPE_DOMAIN_NUMA) : 0;
+}
+
 static bool number_of(const struct native_device *native, drupe_info key, uint64_t *value)
 {
     switch (key) {
     case DRUPE_INFO_LANGUAGES: *value = DRUPE_LANG_OPENCL_C; return true;
     case DRUPE_INFO_MAX_COMPUTE_UNITS: *value = native->units; return true;
-    case DRUPE_INFO_PARTITION_MAX: *value = native->units > 1 ? native->units : 0; return true;
+    case DRUPE_INFO_PARTITION_MAX: *value = native->units < 2 ? 0 : most_of(native); return true;
     case DRUPE_INFO_PARTITION_KINDS: *value = kinds_of(native); return true;
-    case DRUPE_INFO_PARTITION_DOMAINS:
-        *value = native->of->numa ? DRUPE_FLAG(DRUPE_DOMAIN_NUMA) : 0;
-        return true;
+    case DRUPE_INFO_PARTITION_DOMAINS: *value = domains_of(native); return true;
     case DRUPE_INFO_GLOBAL_MEM_SIZE: *value = native->of->memory; return true;
     case DRUPE_INFO_MAX_MEM_ALLOC_SIZE: *value = native->of->most; return native->of->most != 0;
     case DRUPE_INFO_FREE_MEMORY: *value = native->of->free; return native->of->free != 0;
@@ -139,7 +148,7 @@ static drupe_status device_split(drupe_device *device, const drupe_partition *pa
         if (partition->kind == DRUPE_SPLIT_EQUALLY) part->units = partition->units[0];
         if (partition->kind == DRUPE_SPLIT_COUNTS) part->units = partition->units[i];
     }
-    return DRUPE_OK;
+    return answer(test_script.split);
 }
 
 static drupe_status device_parts(drupe_device *device, drupe_domain domain, size_t *count)
@@ -147,7 +156,7 @@ static drupe_status device_parts(drupe_device *device, drupe_domain domain, size
     const struct native_device *native = drupe_native(device);
     (void)domain;
     *count = native->of->numa;
-    return DRUPE_OK;
+    return answer(*count < 2 ? DRUPE_E_UNSUPPORTED : DRUPE_OK);
 }
 
 static drupe_status device_fault(drupe_device *device, const drupe_fault *fault)
@@ -331,5 +340,5 @@ drupe_status drupe_layer_apply(const drupe_backend *base, size_t slot, const dru
 {
     (void)slot;
     *table = base;
-    return DRUPE_OK;
+    return answer(test_script.layer);
 }

@@ -14,13 +14,15 @@
 
 struct test_device {
     drupe_device_type type;
-    uint64_t units;    /* compute units; 0 or 1: it cannot be divided */
-    uint64_t memory;   /* bytes */
-    uint64_t most;     /* bytes of one allocation; 0: it does not tell */
-    uint64_t free;     /* bytes; 0: it does not tell */
-    uint64_t kinds;    /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
-    size_t numa;       /* parts along NUMA domains; 0: it has none */
-    drupe_status open; /* what opening it gives */
+    uint64_t units;      /* compute units; 0 or 1: it cannot be divided */
+    uint64_t memory;     /* bytes */
+    uint64_t most;       /* bytes of one allocation; 0: it does not tell */
+    uint64_t free;       /* bytes; 0: it does not tell */
+    uint64_t kinds;      /* DRUPE_FLAG(drupe_partition_kind); 0: equally and by counts */
+    size_t numa;         /* parts along each of its domains */
+    uint64_t domains;    /* DRUPE_FLAG(drupe_domain); 0: NUMA, where that has parts */
+    uint64_t most_parts; /* 0: its units */
+    drupe_status open;   /* what opening it gives */
 };
 
 struct test_script {
@@ -30,6 +32,8 @@ struct test_script {
         drupe_status load; /* what opening the vendor's library gives */
         int loads;
     } backends[2];           /* host, opencl */
+    drupe_status layer;      /* what applying the layers gives */
+    drupe_status split;      /* what device_split() gives */
     drupe_status fault;      /* what device_fault() answers */
     _Atomic(int) unfinished; /* events that are not over */
 };

@@ -60,12 +60,12 @@ static bool part_filter(const struct part *part, drupe_filter *filter)
 static bool part_holds(const struct part *part, const drupe_device *root)
 {
     drupe_filter filter;
-    const char *number = strrchr(root->filter, ':');
     drupe_error kept = *drupe_error_last();
     const bool good = part_filter(part, &filter);
     drupe_error_restore(&kept);
     if (!good || !drupe_filter_match(&filter, root)) return false;
-    return filter.number < 0 || (number && strtol(number + 1, NULL, 10) == filter.number);
+    /* A root device's filter ends with its number, or with words behind that. */
+    return filter.number < 0 || strtol(strrchr(root->filter, ':') + 1, NULL, 10) == filter.number;
 }
 
 /* What a variable says for a device: the last of its parts that holds for it, "4G" for all devices,

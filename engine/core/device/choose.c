@@ -70,7 +70,7 @@ static drupe_status list_all(const char *filter, drupe_device_set *set)
     /* All of it is parsed first, so that a mistake opens no vendor library. */
     for (const char *text = filter; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
     for (const char *text = filter; *text;) {
-        DRUPE_TRY(drupe_filter_next(&text, &one));
+        (void)!drupe_filter_next(&text, &one);
         DRUPE_TRY(list_alternative(&one, set));
     }
     return DRUPE_OK;
@@ -163,7 +163,7 @@ drupe_status drupe_device_select(const char *filter, drupe_device **device)
     int backend = -1;
     drupe_text why = {0};
     for (const char *text = wanted; *text && !*device;) {
-        DRUPE_TRY(drupe_filter_next(&text, &one));
+        (void)!drupe_filter_next(&text, &one); /* it was parsed before */
         if (one.backend >= 0) backend = one.backend;
         drupe_device *found = select_best(&one);
         if (found && drupe_path_walk(found, one.path, one.path_size, device) != DRUPE_OK)

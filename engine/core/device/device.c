@@ -70,14 +70,12 @@ void drupe_device_conceal(drupe_device *device)
     pthread_mutex_unlock(&living_lock);
 }
 
-drupe_device *drupe_device_living(const drupe_slot *slot, const char *filter)
+drupe_device *drupe_device_living(const char *filter)
 {
     pthread_mutex_lock(&living_lock);
     drupe_device *found = living;
-    while (found &&
-           (found->slot != slot || strcmp(found->filter, filter) != 0 || !drupe_object_try_retain(found))) {
+    while (found && (strcmp(found->filter, filter) != 0 || !drupe_object_try_retain(found)))
         found = found->sub_next;
-    }
     pthread_mutex_unlock(&living_lock);
     return found;
 }

@@ -126,7 +126,7 @@ void drupe_device_set_clear(drupe_device_set *set);
 void drupe_device_announce(drupe_device *device);
 void drupe_device_conceal(drupe_device *device);
 /* The living sub-device of that filter, retained, or NULL. */
-drupe_device *drupe_device_living(const drupe_slot *slot, const char *filter);
+drupe_device *drupe_device_living(const char *filter);
 /* The division that a filter's step means when it says nothing else. `how->units` points to `unit`. False: it
  * is indivisible. */
 bool drupe_split_plain(drupe_device *device, drupe_partition *how, uint32_t *unit);

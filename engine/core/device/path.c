@@ -16,12 +16,12 @@ struct step {
     size_t size; /* of the step's text */
 };
 
-/* The step that `path` begins with. */
+/* The step that `path`, which is not empty, begins with. */
 static bool read_step(const char *path, size_t size, struct step *step)
 {
     size_t at = 0;
     *step = (struct step){.how = path};
-    if (at < size && path[at] == '{') {
+    if (*path == '{') {
         const char *end = memchr(path, '}', size);
         if (!end || end == path + 1) return false;
         step->how = path + 1;
@@ -108,7 +108,7 @@ static drupe_status walk_step(drupe_device *device, const struct step *step, dru
     drupe_text name = {0};
     drupe_split_name(device, &how, (size_t)step->index, &name);
     DRUPE_TRY(drupe_text_check(&name));
-    *part = drupe_device_living(device->slot, drupe_text_get(&name));
+    *part = drupe_device_living(drupe_text_get(&name));
     drupe_text_clear(&name);
     return *part ? DRUPE_OK : divide(device, &how, step->index, part);
 }

@@ -55,15 +55,15 @@ static bool read_backend(const char *word, size_t size, int *backend)
     return *backend >= 0 || drupe_filter_is(word, size, "*");
 }
 
-/* ".1", ".*", ".1.*" */
+/* ".1", ".*", ".1.*"; what begins with a point, or nothing */
 static bool parts_valid(const char *parts, size_t size)
 {
     while (size) {
         size_t length = 1;
         long number;
         while (length < size && parts[length] != '.') length++;
-        if (*parts != '.' || !(drupe_filter_is(parts + 1, length - 1, "*") ||
-                               drupe_filter_number(parts + 1, length - 1, &number)))
+        if (!drupe_filter_is(parts + 1, length - 1, "*") &&
+            !drupe_filter_number(parts + 1, length - 1, &number))
             return false;
         parts += length;
         size -= length;

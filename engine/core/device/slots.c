@@ -1,7 +1,7 @@
 /* The backends of this build: a slot for each; and what fork() does to them. */
 #include "core/device/device_room.h"
 
-#define MAX_SLOTS 8
+#define MAX_SLOTS 8 /* more than there are drupe_backends */
 
 static struct {
     drupe_slot slots[MAX_SLOTS];
@@ -22,7 +22,7 @@ static void on_fork_child(void)
 
 static void start_once(void)
 {
-    while (library.nslots < MAX_SLOTS && drupe_backends[library.nslots]) {
+    while (drupe_backends[library.nslots]) {
         library.slots[library.nslots].base = library.slots[library.nslots].backend =
             drupe_backends[library.nslots];
         pthread_mutex_init(&library.slots[library.nslots].lock, NULL);

@@ -63,7 +63,6 @@ static drupe_status check_form(const drupe_partition *how)
 static drupe_status check_partition(drupe_device *device, drupe_partition *how, size_t *parts)
 {
     DRUPE_TRY(check_form(how));
-    DRUPE_TRY(drupe_loss_check(device));
     uint64_t most = drupe_device_number(device, DRUPE_INFO_PARTITION_MAX, 0);
     uint64_t kinds = drupe_device_number(device, DRUPE_INFO_PARTITION_KINDS, 0);
     uint64_t units = drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);

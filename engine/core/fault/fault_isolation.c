@@ -309,7 +309,9 @@ void drupe_isolation_settle(void)
     pthread_mutex_lock(&faults.delivering);
     for (drupe_reg_thread *one; told && (one = next_fault()) != NULL;) {
         drupe_fault fault = one->fault;
-        /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
+        /* Its place is nobody's, and then another's: whoever has its id by now must not find it in between. A
+         * parked thread's stack for signals stays: it is on it. */
+        atomic_store(&one->thread, DRUPE_REG_THREAD_TAKEN);
         atomic_store(&one->faulted, 0);
         atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
         told(&fault);

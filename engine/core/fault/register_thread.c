@@ -26,6 +26,8 @@ struct drupe_threads {
     struct sigaction division; /* who handles SIGFPE */
     sigset_t mask;             /* of the calling thread before */
     size_t count, capacity;
+    bool
+        whole; /* else threads may be missing, and who is not listed is not known to be new, nor to be gone */
     int ids[];
 };
 
@@ -41,20 +43,26 @@ static drupe_threads *list_threads(void)
 {
     size_t capacity = 64;
     drupe_threads *list = malloc(sizeof *list + capacity * sizeof(int));
-    DIR *folder = list ? opendir("/proc/self/task") : NULL;
-    if (list) *list = (drupe_threads){.capacity = capacity};
-    for (struct dirent *entry; folder && list && (entry = readdir(folder)) != NULL;) {
+    if (!list) return NULL;
+    *list = (drupe_threads){.capacity = capacity};
+    DIR *folder = opendir("/proc/self/task");
+    if (!folder) return list;
+    list->whole = true;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         int id = atoi(entry->d_name);
         if (id <= 0) continue;
         if (list->count == list->capacity) {
             drupe_threads *larger = realloc(list, sizeof *list + 2 * list->capacity * sizeof(int));
-            if (!larger) break;
+            if (!larger) {
+                list->whole = false;
+                break;
+            }
             list = larger;
             list->capacity *= 2;
         }
         list->ids[list->count++] = id;
     }
-    if (folder) closedir(folder);
+    closedir(folder);
     return list;
 }
 
@@ -80,11 +88,13 @@ static void on_division(int signal, siginfo_t *info, void *context)
 static void confine_division(const struct sigaction *before)
 {
     struct sigaction now, ours;
+    memset(&now, 0, sizeof now);
     memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = on_division;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    if (sigaction(SIGFPE, NULL, &now) != 0 || now.sa_handler == before->sa_handler ||
-        now.sa_sigaction == on_division || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) {
+    (void)sigaction(SIGFPE, NULL, &now);
+    if (now.sa_handler == before->sa_handler || now.sa_sigaction == on_division ||
+        now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) {
         return;
     }
     pthread_mutex_lock(&adoption.lock);
@@ -169,12 +179,14 @@ static void stacks_enlarge(void)
         pthread_getattr_default_np(&attributes) != 0)
         return;
     size_t size = 0;
-    if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < LARGE_STACK &&
-        pthread_attr_getguardsize(&attributes, &adoption.default_guard) == 0 &&
-        pthread_attr_setstacksize(&attributes, LARGE_STACK) == 0 &&
-        pthread_attr_setguardsize(&attributes, LARGE_GUARD) == 0 &&
-        pthread_setattr_default_np(&attributes) == 0)
-        adoption.default_stack = size;
+    /* Of these only the last can fail. */
+    pthread_attr_getstacksize(&attributes, &size);
+    if (size < LARGE_STACK) {
+        pthread_attr_getguardsize(&attributes, &adoption.default_guard);
+        pthread_attr_setstacksize(&attributes, LARGE_STACK);
+        pthread_attr_setguardsize(&attributes, LARGE_GUARD);
+        if (pthread_setattr_default_np(&attributes) == 0) adoption.default_stack = size;
+    }
     pthread_attr_destroy(&attributes);
 }
 
@@ -183,9 +195,9 @@ static void stacks_restore(void)
     pthread_attr_t attributes;
     if (--adoption.enlarging || !adoption.default_stack || pthread_getattr_default_np(&attributes) != 0)
         return;
-    if (pthread_attr_setstacksize(&attributes, adoption.default_stack) == 0 &&
-        pthread_attr_setguardsize(&attributes, adoption.default_guard) == 0)
-        (void)pthread_setattr_default_np(&attributes);
+    pthread_attr_setstacksize(&attributes, adoption.default_stack);
+    pthread_attr_setguardsize(&attributes, adoption.default_guard);
+    (void)pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
 }
 
@@ -195,7 +207,7 @@ drupe_threads *drupe_core_adoption_begin(void)
 {
     drupe_threads *list = list_threads();
     if (!list) return NULL;
-    if (sigaction(SIGFPE, NULL, &list->division) != 0) memset(&list->division, 0, sizeof list->division);
+    (void)sigaction(SIGFPE, NULL, &list->division);
     sigset_t wanted;
     sigemptyset(&wanted);
     pthread_mutex_lock(&adoption.lock);
@@ -228,7 +240,7 @@ void drupe_core_adoption_end(drupe_threads *before, const void *owner)
     pthread_mutex_lock(&adoption.lock);
     stacks_restore();
     drupe_threads *after = list_threads();
-    if (after) register_all(before, after, owner);
+    if (after && before->whole && after->whole) register_all(before, after, owner);
     pthread_mutex_unlock(&adoption.lock);
     drupe_threads_go_on();
     confine_division(&before->division);

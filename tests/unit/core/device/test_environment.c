@@ -95,6 +95,44 @@ static void selectors_leave(void **state)
         expect_devices("DRUPE_DEVICES", cases[i][0], cases[i][1]);
 }
 
+static void selectors_leave_parts_of_parts(void **state)
+{
+    (void)state;
+    size_t count;
+    struct test_device *whole = &test_script.backends[1].devices[0];
+    *whole = (struct test_device){
+        .type = DRUPE_DEVICE_CPU, .units = 8, .kinds = DRUPE_FLAG(DRUPE_SPLIT_AFFINITY), .numa = 2};
+    expect_devices("DRUPE_DEVICES", "opencl:0.0.*", "opencl:cpu:0 opencl:cpu:1");
+    expect_devices("DRUPE_DEVICES", "opencl:0.*.*", "opencl:cpu:0 opencl:cpu:1 opencl:cpu:2 opencl:cpu:3");
+    whole->numa = 0; /* there are no domains */
+    expect_devices("DRUPE_DEVICES", "opencl:0.*,0.1", "");
+    whole->kinds = 0;
+    whole->units = 40;
+    assert_int_equal(drupe_library_close(0), 0);
+    setenv("DRUPE_DEVICES", "opencl:0.*", 1);
+    assert_int_equal(drupe_device_list(NULL, NULL, 0, &count), DRUPE_OK);
+    assert_int_equal(count, 40);
+}
+
+/* What the driver does not count has no parts; what it does not divide is told. */
+static void parts_that_cannot_be_made(void **state)
+{
+    (void)state;
+    size_t count;
+    test_script.backends[1].devices[0].kinds = DRUPE_FLAG(DRUPE_SPLIT_AFFINITY);
+    test_script.backends[1].devices[0].domains = DRUPE_FLAG(DRUPE_DOMAIN_NUMA);
+    expect_devices("DRUPE_DEVICES", "opencl:0.*", "");
+    test_script.backends[1].devices[0].kinds = 0;
+    test_script.split = DRUPE_E_INTERNAL;
+    expect_devices("DRUPE_DEVICES", "host:*;opencl:0.1", "host:cpu:0");
+    setenv("DRUPE_DEVICES", "opencl:0.*,1", 1);
+    drupe_device *device;
+    assert_int_equal(drupe_device_select(NULL, &device), DRUPE_E_NOT_FOUND);
+    assert_non_null(strstr(drupe_error_last()->text, "There is no device. The script says no."));
+    assert_int_equal(drupe_device_list(NULL, NULL, 0, &count), DRUPE_OK);
+    assert_int_equal(count, 0);
+}
+
 static void the_foreign_selector_leaves_host(void **state)
 {
     (void)state;
@@ -136,6 +174,20 @@ static void mistakes_are_named(void **state)
     }
 }
 
+/* The variable may change after it was checked: what stands before a mistake holds. */
+static void a_selector_that_became_wrong(void **state)
+{
+    (void)state;
+    assert_int_equal(drupe_slot_count(), 2);
+    setenv("DRUPE_DEVICES", "opencl:gpu;((", 1);
+    assert_false(drupe_selector_possible(0));
+    assert_true(drupe_selector_possible(1));
+    setenv("DRUPE_DEVICES", "((;opencl:gpu", 1);
+    assert_true(drupe_selector_possible(0));
+    assert_int_equal(drupe_slot_load(drupe_slot_at(0)), DRUPE_E_INVALID);
+    assert_non_null(strstr(drupe_error_last()->text, "'((' has no ':'"));
+}
+
 /* --- Amounts of memory ---------------------------------------------------------------------------------- */
 
 static uint64_t amount_for(const char *filter, const char *value, uint64_t fallback)
@@ -166,6 +218,26 @@ static void amounts_are_read(void **state)
     assert_int_equal(amount_for("opencl:gpu", "opencl:gpu:0=8K", 7), 8 << 10);
     assert_int_equal(amount_for("opencl:cpu", "opencl:gpu:0=8K", 7), 7);
     assert_int_equal(amount_for("opencl:cpu", "cuda=8K", 7), 7);
+    assert_int_equal(amount_for("opencl:gpu", "opencl:gpu:1=8K", 7), 7);
+    assert_int_equal(amount_for("opencl:gpu:0", "opencl:gpu:1=8K,opencl:gpu:0=4K,opencl:cpu:0=2K", 7), 4096);
+}
+
+/* Devices are not looked for with it any more, but are there. */
+static void amounts_that_became_wrong_say_nothing(void **state)
+{
+    (void)state;
+    drupe_device *device;
+    assert_int_equal(drupe_device_select("opencl:gpu", &device), DRUPE_OK);
+    assert_int_equal(drupe_error_set(DRUPE_E_BUSY, "An error of before."), DRUPE_E_BUSY);
+    static const char *const values[] = {"vulkan=4K", "opencl=much", "gpu=4X", "host:gpu.1=4K"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(values); i++) {
+        setenv("DRUPE_MEMORY_LIMIT", values[i], 1);
+        assert_int_equal(drupe_amount_of("DRUPE_MEMORY_LIMIT", device, GIB, 7), 7);
+    }
+    assert_string_equal(drupe_error_last()->text, "An error of before.");
+    setenv("DRUPE_MEMORY_LIMIT", "gpu=4K,vulkan=8K,gpu=much", 1);
+    assert_int_equal(drupe_amount_of("DRUPE_MEMORY_LIMIT", device, GIB, 7), 4096);
+    drupe_device_release(device);
 }
 
 static void wrong_amounts_are_refused(void **state)
@@ -177,7 +249,8 @@ static void wrong_amounts_are_refused(void **state)
         {"host=", "'' is no amount"},         {"-4G", "'-4G' is no amount"},
         {"=4G", "'' names no devices"},       {"vulkan=4G", "'vulkan' names no devices"},
         {"opencl:0=4G", "names no devices"},  {"opencl:cpu:0.1=4G", "names no devices"},
-        {"cpu,gpu=4G", "'cpu' is no amount"},
+        {"cpu,gpu=4G", "'cpu' is no amount"}, {"gpu:0=4G", "'gpu:0' names no devices"},
+        {"0=4G", "'0' names no devices"},
     };
     static const char *const variables[] = {"DRUPE_MEMORY_LIMIT", "DRUPE_MEMORY_KEEP"};
     for (size_t v = 0; v < DRUPE_COUNT_OF(variables); v++) {
@@ -188,6 +261,8 @@ static void wrong_amounts_are_refused(void **state)
                 !strstr(drupe_error_last()->text, variables[v]))
                 fail_msg("%s: %s", cases[i][0], drupe_error_last()->text);
         }
+        size_t count; /* no device is used with it */
+        assert_int_equal(drupe_device_list(NULL, NULL, 0, &count), DRUPE_E_INVALID);
         unsetenv(variables[v]);
         assert_int_equal(drupe_limit_check(), DRUPE_OK);
     }
@@ -205,14 +280,14 @@ static void settings_are_understood_or_refused(void **state)
         {"DRUPE_CACHE", {"0", "1", "on", "OFF"}, {"yes", "2"}},
         {"DRUPE_CACHE_SIZE",
          {"256M", "2g", "1.5G", "18446744073709551615"},
-         {"M", "2X", "36893488147419103232", "0x10"}},
+         {"50%", "2X", "36893488147419103232", "0x10"}},
         {"DRUPE_FORM", {"cpu", "gpu"}, {"tpu"}},
         {"DRUPE_HOST_SHUFFLE", {"12"}, {"x", "123456789012345678901"}},
         {"DRUPE_HOST_THREADS", {"1", "1024"}, {"0", "1025", "two"}},
         {"DRUPE_HOST_VARIANT", {"baseline", "avx2", "avx512"}, {"sse"}},
         {"DRUPE_MEMORY_WIPE",
          {"alloc", "free", "alloc , free", "0"},
-         {"never", "alloc,", "alloc free", "allocs"}},
+         {"wipe", "alloc,", "alloc free", "wiped"}},
         {"DRUPE_PINNED", {"0", "1"}, {"2"}},
         {"DRUPE_PROFILE", {"0", "1"}, {"on"}},
     };
@@ -278,10 +353,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(selectors_leave, setup, teardown),
+        cmocka_unit_test_setup_teardown(selectors_leave_parts_of_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_that_cannot_be_made, setup, teardown),
         cmocka_unit_test_setup_teardown(the_foreign_selector_leaves_host, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_chosen_is_not_opened, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_selector_that_became_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(amounts_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(amounts_that_became_wrong_say_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_amounts_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(settings_are_understood_or_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_device_that_does_not_open_is_left_out, setup, teardown),

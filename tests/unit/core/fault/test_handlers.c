@@ -1,25 +1,16 @@
 /* Handlers for programs that have none: who decides about a signal, and who has the last word. Each case is a
  * process of its own. */
-#include "base/base.h"
+#include "calls.h"
+#include "child.h"
+#include "core/fault/fault_room.h"
 #include "drupe/fault.h"
-#include "leave.h"
 #include "test_script.h"
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-enum { GOOD = 40, BAD }; /* exit statuses */
 
 static int verdict;
 static volatile sig_atomic_t asked;
@@ -57,49 +48,14 @@ static void set_handler(void (*handler)(int))
 
 static void install(void)
 {
-    if (drupe_fault_install(decide) != DRUPE_OK || drupe_fault_install(NULL) != DRUPE_OK) leave(BAD);
-}
-
-static void fault(void)
-{
-    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16; /* the compiler must not know */
-    *nowhere = 1;
-}
-
-/* How a process ends that runs `body`, as of waitpid(). */
-static int end_of(void (*body)(void))
-{
-    int status = 0;
-    const pid_t child = fork();
-    if (child == 0) {
-        static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-        for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) signal(signals[i], SIG_DFL);
-        body();
-        leave(BAD);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    return status;
-}
-
-static void expect_good(void (*body)(void))
-{
-    const int status = end_of(body);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), GOOD);
-}
-
-static void expect_killed(void (*body)(void))
-{
-    const int status = end_of(body);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGSEGV);
+    MUST(drupe_fault_install(decide) == DRUPE_OK && drupe_fault_install(NULL) == DRUPE_OK);
 }
 
 static void to_plain(void)
 {
     set_handler(plain);
     install();
-    fault();
+    child_faults();
 }
 
 static void to_with_info(void)
@@ -108,28 +64,44 @@ static void to_with_info(void)
     action.sa_sigaction = with_info;
     sigaction(SIGSEGV, &action, NULL);
     install();
-    fault();
+    child_faults();
+}
+
+static void count(int signal)
+{
+    MUST(signal == SIGILL);
+    asked++;
+}
+
+/* A signal that somebody sends leads back to where the thread was, when its handler returns. */
+static void to_one_that_returns(void)
+{
+    signal(SIGILL, count);
+    install();
+    raise(SIGILL);
+    MUST(asked == 2);
 }
 
 static void earlier_handlers_have_the_last_word(void **state)
 {
     (void)state;
     verdict = DRUPE_FAULT_NOT_OURS;
-    expect_good(to_plain);
-    expect_good(to_with_info);
+    child_is_good(to_plain);
+    child_is_good(to_with_info);
+    child_is_good(to_one_that_returns);
 }
 
 static void to_default(void)
 {
     install();
-    fault();
+    child_faults();
 }
 
 static void to_ignored(void)
 {
     set_handler(SIG_IGN);
     install();
-    fault();
+    child_faults();
 }
 
 static void sent(void)
@@ -139,13 +111,43 @@ static void sent(void)
     for (;;) pause();
 }
 
+/* A signal that waits because it is blocked, and is handed on to this. */
+static void hand_on(void (*handler)(int), int code, bool comes_again)
+{
+    const struct sigaction to = {.sa_handler = handler};
+    siginfo_t info = {.si_code = code};
+    struct sigaction now;
+    sigset_t waiting;
+    signal(SIGUSR1, SIG_IGN); /* drops what waits */
+    signal(SIGUSR1, count);
+    drupe_signal_pass_on(&to, SIGUSR1, &info, NULL);
+    sigaction(SIGUSR1, NULL, &now);
+    sigpending(&waiting);
+    MUST(now.sa_handler == handler && asked == 0);
+    MUST(sigismember(&waiting, SIGUSR1) == comes_again);
+}
+
+/* Who faulted faults again; a signal that was sent must be sent again. */
+static void by_code(void)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    hand_on(SIG_DFL, SEGV_MAPERR, false);
+    hand_on(SIG_IGN, SEGV_MAPERR, false);
+    hand_on(SIG_IGN, SI_USER, true);
+    hand_on(SIG_DFL, SI_TKILL, true);
+}
+
 static void without_one_the_process_ends_by_the_signal(void **state)
 {
     (void)state;
     verdict = DRUPE_FAULT_NOT_OURS;
-    expect_killed(to_default);
-    expect_killed(to_ignored); /* a fault cannot be ignored */
-    expect_killed(sent);
+    child_is_killed(to_default);
+    child_is_killed(to_ignored); /* a fault cannot be ignored */
+    child_is_killed(sent);
+    child_is_good(by_code);
 }
 
 /* A handler that has returned leads back to the fault, so this one makes the address good. */
@@ -158,15 +160,14 @@ static int mend(int signal, void *siginfo, void *ucontext)
 
 static void returns(void)
 {
-    if (drupe_fault_install(mend) != DRUPE_OK) leave(BAD);
-    if (sigsetjmp(behind, 1) == 0) fault();
-    leave(GOOD);
+    MUST(drupe_fault_install(mend) == DRUPE_OK);
+    if (sigsetjmp(behind, 1) == 0) child_faults();
 }
 
 static void a_claimed_fault_returns(void **state)
 {
     (void)state;
-    expect_good(returns);
+    child_is_good(returns);
 }
 
 static int park(int signal, void *siginfo, void *ucontext)
@@ -182,8 +183,7 @@ static void *faulty(void *unused)
 {
     (void)unused;
     atomic_store(&parked, (int)syscall(SYS_gettid));
-    fault();
-    leave(BAD); /* it came back */
+    child_faults();
 }
 
 /* Whether a thread blocks the signal. */
@@ -208,17 +208,32 @@ static void parks(void)
 {
     pthread_t thread;
     signal(SIGTERM, ends_there);
-    if (drupe_fault_install(park) != DRUPE_OK || pthread_create(&thread, NULL, faulty, NULL) != 0) leave(BAD);
+    MUST(drupe_fault_install(park) == DRUPE_OK && pthread_create(&thread, NULL, faulty, NULL) == 0);
     while (!asked || !blocks(atomic_load(&parked), SIGTERM)) sched_yield();
     /* It is blocked, and must not come. NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread) */
     pthread_kill(thread, SIGTERM);
-    leave(GOOD);
 }
 
 static void a_parked_thread_stays(void **state)
 {
     (void)state;
-    expect_good(parks);
+    child_is_good(parks);
+}
+
+static unsigned failing;
+
+static void refused(void)
+{
+    call_fail(CALL_sigaction, failing);
+    MUST(drupe_fault_install(decide) == DRUPE_E_INTERNAL);
+    MUST(strstr(drupe_error_last()->text, "signal 7 cannot be set"));
+}
+
+/* The second one's, SIGBUS, when it is read and when it is set. */
+static void a_handler_that_is_refused_is_told(void **state)
+{
+    (void)state;
+    for (failing = 3; failing <= 4; failing++) child_is_good(refused);
 }
 
 int main(void)
@@ -228,6 +243,7 @@ int main(void)
         cmocka_unit_test(without_one_the_process_ends_by_the_signal),
         cmocka_unit_test(a_claimed_fault_returns),
         cmocka_unit_test(a_parked_thread_stays),
+        cmocka_unit_test(a_handler_that_is_refused_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

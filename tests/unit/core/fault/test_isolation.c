@@ -1,74 +1,25 @@
-/* Threads that fault: who goes on, who ends, who is parked, who is told; and the threads of drivers. Each
- * case is a process of its own. */
+/* Threads that fault: who goes on, who ends, who is parked, who is told. Each case is a process of
+ * its own. */
+#include "calls.h"
+#include "child.h"
 #include "core/fault/fault_room.h"
 #include "drupe/fault.h"
-#include "leave.h"
-#include "test_script.h"
+#include "walk/wrap.h"
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-
-#include <cmocka.h>
-
-enum { GOOD = 40, BAD };
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) fail_child(#condition, __LINE__);                                                  \
-    } while (0)
-
-_Noreturn static void fail_child(const char *condition, int line)
-{
-    fprintf(stderr, "line %d: %s\n", line, condition);
-    leave(BAD);
-}
-
-static int end_of(void (*body)(void))
-{
-    int status = 0;
-    const pid_t child = fork();
-    if (child == 0) {
-        static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-        for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) signal(signals[i], SIG_DFL);
-        alarm(60); /* a case that never ends has failed */
-        body();
-        leave(GOOD);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    return status;
-}
-
-static void expect_good(void (*body)(void))
-{
-    const int status = end_of(body);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), GOOD);
-}
-
-static void expect_killed(void (*body)(void))
-{
-    const int status = end_of(body);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGSEGV);
-}
 
 /* --- What is told ----------------------------------------------------------------------------------------
  */
 
 static _Atomic(int) ntold;
-static drupe_fault told[4];
+static drupe_fault told[8];
 
 static void spread(const drupe_fault *fault)
 {
     const int n = atomic_load(&ntold);
-    if (n < 4) told[n] = *fault;
+    if (n < 8) told[n] = *fault;
     atomic_store(&ntold, n + 1);
 }
 
@@ -87,12 +38,6 @@ static drupe_recovery recovery;
 static _Atomic(int) busy, resumed, number;
 static int owner;
 
-__attribute__((noinline)) static void fault(void)
-{
-    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16;
-    *nowhere = 1;
-}
-
 static void resume(void *user)
 {
     char here;
@@ -104,12 +49,15 @@ static void resume(void *user)
     for (;;) pause();
 }
 
+static bool reads;
+
 static void *run(void *with_recovery)
 {
+    static const volatile int *volatile nowhere = (const volatile int *)(uintptr_t)16;
     atomic_store(&number, drupe_thread_id());
     drupe_core_register_thread(&owner, 3, &busy, with_recovery ? &recovery : NULL);
-    fault();
-    fail_child("the thread came back", __LINE__);
+    if (reads) (void)*nowhere;
+    child_faults();
 }
 
 static pthread_t start(drupe_way way, bool with_recovery)
@@ -139,7 +87,16 @@ static void ends(void)
     await_told(1);
     MUST(told[0].ended && told[0].signal == SIGSEGV && told[0].address == 16 && told[0].owner == &owner);
     MUST(told[0].instruction != 0);
+#ifdef __x86_64__
+    MUST(told[0].access == (reads ? 1 : 2));
+#endif
     MUST(drupe_reg_thread_find(number) == NULL);
+}
+
+static void ends_by_reading(void)
+{
+    reads = true;
+    ends();
 }
 
 static void is_parked(void)
@@ -162,7 +119,7 @@ static void is_parked_by_its_way(void)
 
 static void *run_inside(void *inside)
 {
-    const uintptr_t code = (uintptr_t)fault;
+    const uintptr_t code = (uintptr_t)child_faults;
     recovery.code = inside ? code : code + 4096;
     recovery.code_size = 256;
     return run(&recovery);
@@ -197,19 +154,26 @@ static void ends_outside(void)
 static void a_fault_ends_as_was_said_before(void **state)
 {
     (void)state;
-    expect_good(goes_on);
-    expect_good(ends);
-    expect_good(is_parked);
-    expect_good(is_parked_by_its_way);
-    expect_good(goes_on_inside);
-    expect_good(ends_outside);
+    child_is_good(goes_on);
+    child_is_good(ends);
+    child_is_good(ends_by_reading);
+    child_is_good(is_parked);
+    child_is_good(is_parked_by_its_way);
+    child_is_good(goes_on_inside);
+    child_is_good(ends_outside);
+}
+
+static int claim(void)
+{
+    siginfo_t info = {.si_code = SEGV_MAPERR};
+    return drupe_fault_claim(SIGSEGV, &info, NULL);
 }
 
 static void without_work(void)
 {
     MUST(drupe_fault_install(NULL) == DRUPE_OK);
     drupe_core_register_thread(&owner, 0, &busy, NULL); /* busy is 0 */
-    fault();
+    child_faults();
 }
 
 static void disowned(void)
@@ -218,7 +182,24 @@ static void disowned(void)
     drupe_core_register_thread(&owner, 0, NULL, NULL);
     drupe_core_disown();
     drupe_core_disown();
-    fault();
+    child_faults();
+}
+
+/* Nor of one that had this thread's id before. */
+static void are_not_claimed(void)
+{
+    drupe_fault_contain();
+    drupe_core_register_thread(&owner, 0, &busy, NULL);
+    MUST(claim() == DRUPE_FAULT_NOT_OURS);
+    atomic_store(&busy, 1);
+    drupe_reg_thread_find(drupe_thread_id())->started++;
+    MUST(claim() == DRUPE_FAULT_NOT_OURS);
+    drupe_core_register_thread(&owner, 0, &busy, NULL);
+    const pid_t child = fork();
+    if (child == 0) leave(claim() == DRUPE_FAULT_NOT_OURS ? GOOD : BAD);
+    int status = 0;
+    MUST(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == GOOD);
+    MUST(claim() == DRUPE_FAULT_PARK);
 }
 
 static void of_a_child(void)
@@ -227,7 +208,7 @@ static void of_a_child(void)
     drupe_core_register_thread(&owner, 0, NULL, NULL);
     int status = 0;
     const pid_t child = fork();
-    if (child == 0) fault();
+    if (child == 0) child_faults();
     waitpid(child, &status, 0);
     MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
@@ -235,9 +216,10 @@ static void of_a_child(void)
 static void faults_of_others_end_the_process(void **state)
 {
     (void)state;
-    expect_killed(without_work);
-    expect_killed(disowned);
-    expect_good(of_a_child);
+    child_is_killed(without_work);
+    child_is_killed(disowned);
+    child_is_good(of_a_child);
+    child_is_good(are_not_claimed);
 }
 
 /* --- Claims ----------------------------------------------------------------------------------------------
@@ -266,31 +248,63 @@ static void claims(void)
         MUST(told[i].signal == signals[i] && told[i].access == 0 && told[i].index == 5);
         drupe_core_register_thread(&owner, 5, NULL, NULL);
     }
-    /* A way on that the machine's state does not allow. */
-    recovery = (drupe_recovery){.way = DRUPE_WAY_ON, .resume = resume};
-    drupe_core_register_thread(&owner, 5, NULL, &recovery);
-    ucontext_t machine = {0};
-    MUST(drupe_fault_claim(SIGSEGV, &info, &machine) == DRUPE_FAULT_PARK);
+    /* Ways that need a stack, which is not known. */
+    static const drupe_way ways[] = {DRUPE_WAY_ON, DRUPE_WAY_ON_INSIDE, DRUPE_WAY_END};
+    for (int i = 0; i < 3; i++) {
+        recovery = (drupe_recovery){.way = ways[i], .resume = resume};
+        drupe_core_register_thread(&owner, 5, NULL, &recovery);
+        ucontext_t machine = {0};
+        MUST(drupe_fault_claim(SIGSEGV, &info, &machine) == DRUPE_FAULT_PARK);
+    }
+    await_told(7);
     drupe_isolation_stop();
     drupe_core_register_thread(&owner, 5, NULL, NULL); /* starts it again */
-    MUST(drupe_fault_claim(SIGSEGV, &info, NULL) == DRUPE_FAULT_PARK);
-    await_told(5);
+    MUST(claim() == DRUPE_FAULT_PARK);
+    await_told(8);
     drupe_isolation_stop();
-    MUST(drupe_fault_claim(SIGSEGV, &info, NULL) == DRUPE_FAULT_NOT_OURS);
+    MUST(claim() == DRUPE_FAULT_NOT_OURS);
     drupe_isolation_stop();
+}
+
+/* The thread that serves faults looks in vain, and is interrupted. */
+static void wait_for_somebody(void)
+{
+    drupe_fault_contain();
+    call_fail(CALL_sem_wait, 1);
+    drupe_core_register_thread(&owner, 5, NULL, NULL);
+    MUST(claim() == DRUPE_FAULT_PARK);
+    while (call_made(CALL_sem_wait) < 3) sched_yield();
+    MUST(ntold == 0);
+    MUST(!drupe_reg_thread_find(drupe_thread_id())); /* who has this id now is another one */
+    drupe_isolation_tell(spread);
+    await_told(1);
+    MUST(told[0].index == 5);
+}
+
+/* Without a thread that would serve it, no fault is claimed. */
+static void unserved(void)
+{
+    drupe_fault_contain();
+    call_fail(CALL_sem_init, 1);
+    drupe_core_register_thread(&owner, 5, NULL, NULL);
+    MUST(claim() == DRUPE_FAULT_NOT_OURS);
+    wrap_plan(WRAP_THREAD, 1);
+    drupe_isolation_start();
+    MUST(wrap_made() == 1 && claim() == DRUPE_FAULT_NOT_OURS);
+    drupe_isolation_start();
+    MUST(claim() == DRUPE_FAULT_PARK);
 }
 
 static void too_many(void)
 {
-    siginfo_t info = {.si_code = SEGV_MAPERR};
     int verdict = DRUPE_FAULT_PARK, parked = 0;
     drupe_fault_contain();
     drupe_isolation_tell(spread);
     for (; parked < 600 && verdict == DRUPE_FAULT_PARK; parked += verdict == DRUPE_FAULT_PARK) {
         drupe_core_register_thread(&owner, 5, NULL, NULL);
-        verdict = drupe_fault_claim(SIGSEGV, &info, NULL);
-        await_told(verdict == DRUPE_FAULT_PARK ? parked + 1
-                                               : parked); /* a parked thread does not fault again */
+        verdict = claim();
+        /* A parked thread does not fault again. */
+        await_told(verdict == DRUPE_FAULT_PARK ? parked + 1 : parked);
     }
     MUST(parked == 512 && verdict == DRUPE_FAULT_NOT_OURS);
 }
@@ -311,182 +325,121 @@ static void the_table(void)
     MUST(drupe_reg_thread_living(1000000000) != NULL);
 }
 
+/* What the system says of the thread that had this id. */
+static void starts(void)
+{
+    static const char *const unknown[] = {"", "4711", "4711 (a", "4711 (a) S", "4711 (a) S 2 3 4 5 6 7 8 9"};
+    const drupe_reg_thread entry = {.owner = &owner};
+    const int self = drupe_thread_id();
+    drupe_reg_thread *own = drupe_reg_thread_enter(self, &entry);
+    MUST(own && own->started);
+    call_fail(CALL_open, 1);
+    MUST(drupe_reg_thread_living(self) == own && call_made(CALL_open) == 1);
+    call_fail(CALL_read, 1);
+    MUST(drupe_reg_thread_living(self) == own && call_made(CALL_read) == 1);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        call_text = unknown[i];
+        MUST(drupe_reg_thread_living(self) == own);
+    }
+    call_text = "4711 (a) b (c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 12345 23";
+    MUST(!drupe_reg_thread_living(self)); /* another one */
+    MUST(drupe_reg_thread_enter(self, &entry)->started == 12345);
+}
+
 static void claims_are_for_registered_threads(void **state)
 {
     (void)state;
-    expect_good(claims);
-    expect_good(too_many);
-    expect_good(the_table);
+    child_is_good(claims);
+    child_is_good(wait_for_somebody);
+    child_is_good(unserved);
+    child_is_good(starts);
+    child_is_good(too_many);
+    child_is_good(the_table);
 }
 
-/* --- Threads of drivers ----------------------------------------------------------------------------------
+/* --- Stacks for signals ----------------------------------------------------------------------------------
  */
 
-static _Atomic(int) leave_now, driver_number, sized;
-static _Atomic(int) divisions[2]; /* host's, driver's */
-
-static size_t stack_of_this_thread(void)
-{
-    pthread_attr_t attributes;
-    size_t size = 0;
-    MUST(pthread_getattr_np(pthread_self(), &attributes) == 0);
-    MUST(pthread_attr_getstacksize(&attributes, &size) == 0);
-    pthread_attr_destroy(&attributes);
-    return size;
-}
-
-static void *driver_thread(void *raises)
+static stack_t signal_stack(void)
 {
     stack_t there = {0};
-    atomic_store(&sized, stack_of_this_thread() >= (size_t)80 << 20 ? 1 : -1);
-    atomic_store(&driver_number, drupe_thread_id());
-    while (!drupe_reg_thread_find(drupe_thread_id())) sched_yield();
-    /* A thread can only set its stack itself: by the return from a signal. */
-    while (sigaltstack(NULL, &there) != 0 || there.ss_flags & SS_DISABLE) sched_yield();
-#ifndef __SANITIZE_ADDRESS__ /* which gives threads one of its own */
-    MUST(there.ss_size == DRUPE_SIGNAL_STACK);
-#endif
-    if (raises) pthread_kill(pthread_self(), SIGFPE);
-    while (!atomic_load(&leave_now)) sched_yield();
-    return NULL;
+    MUST(sigaltstack(NULL, &there) == 0);
+    return there;
 }
 
-static void *plain_thread(void *unused)
+static bool has_stack(void)
 {
-    atomic_store(&sized, stack_of_this_thread() >= (size_t)80 << 20 ? 1 : -1);
-    return unused;
+    return !(signal_stack().ss_flags & SS_DISABLE);
 }
 
-static void host_division(int signal)
+/* Sanitizers give threads one of their own. */
+static void drop_stack(void)
 {
-    (void)signal;
-    atomic_fetch_add(&divisions[0], 1);
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    MUST(sigaltstack(&none, NULL) == 0);
 }
 
-static void driver_division(int signal)
+static void are_given_and_taken_back(void)
 {
-    (void)signal;
-    atomic_fetch_add(&divisions[1], 1);
+    drop_stack();
+    call_fail(CALL_munmap, 0);
+    drupe_core_register_thread(&owner, 0, NULL, NULL);
+    MUST(has_stack() && signal_stack().ss_size == DRUPE_SIGNAL_STACK);
+    drupe_core_register_thread(&owner, 0, NULL, NULL); /* has one */
+    for (int i = 0; i < 2; i++) {
+        drupe_core_disown();
+        MUST(!drupe_reg_thread_find(drupe_thread_id()) && !has_stack() && call_made(CALL_munmap) == 1);
+    }
 }
 
-static pthread_t adopt(void *raises, bool handles)
+static void of_the_program_stay(void)
 {
-    pthread_t thread;
-    drupe_threads *before = drupe_core_adoption_begin();
-    MUST(before);
-    atomic_store(&driver_number, 0);
-    MUST(pthread_create(&thread, NULL, driver_thread, raises) == 0);
-    if (handles) signal(SIGFPE, driver_division);
-    while (!atomic_load(&driver_number)) sched_yield();
-    drupe_core_adoption_end(before, &owner);
-    return thread;
+    const stack_t own = {.ss_sp = stack, .ss_size = STACK};
+    MUST(sigaltstack(&own, NULL) == 0);
+    drupe_core_register_thread(&owner, 0, NULL, NULL);
+    MUST(signal_stack().ss_sp == stack);
+    drupe_core_disown();
+    MUST(signal_stack().ss_sp == stack);
 }
 
-static void adopted(void)
+/* A thread without one is registered all the same. */
+static void cannot_be_given(void)
 {
-    pthread_t thread, plain;
-    drupe_fault_contain();
-    drupe_isolation_tell(spread);
-    thread = adopt(NULL, false);
-    MUST(sized == 1); /* such threads get larger stacks */
-    const drupe_reg_thread *one = drupe_reg_thread_find(driver_number);
-    MUST(one && one->owner == &owner && !one->busy && !one->recovery);
-    MUST(!drupe_reg_thread_find(drupe_thread_id())); /* it was there before */
-    MUST(pthread_create(&plain, NULL, plain_thread, NULL) == 0);
-    pthread_join(plain, NULL);
-    MUST(sized == -1); /* others do not */
-    atomic_store(&leave_now, 1);
-    pthread_join(thread, NULL);
-    const int gone = driver_number;
-    atomic_store(&leave_now, 0);
-    thread = adopt(NULL, false); /* takes the stack of the one that has ended back */
-    MUST(gone == driver_number || !drupe_reg_thread_find(gone));
-    atomic_store(&leave_now, 1);
-    pthread_join(thread, NULL);
-    drupe_core_adoption_end(NULL, NULL);
+    static const struct {
+        enum call call;
+        unsigned n, mapped, unmapped;
+    } cases[] = {{CALL_sigaltstack, 1, 0, 0}, {CALL_mmap, 1, 1, 0}, {CALL_sigaltstack, 2, 1, 1}};
+    drop_stack();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        call_fail(CALL_mmap, 0);
+        call_fail(CALL_munmap, 0);
+        call_fail(cases[i].call, cases[i].n);
+        drupe_core_register_thread(&owner, 0, NULL, NULL);
+        MUST(call_made(CALL_mmap) == cases[i].mapped && call_made(CALL_munmap) == cases[i].unmapped);
+        MUST(!has_stack() && drupe_reg_thread_find(drupe_thread_id()));
+    }
 }
 
-static void divided(void)
+/* What is in use still is not unmapped. */
+static void cannot_be_taken_back(void)
 {
-    drupe_fault_contain();
-    signal(SIGFPE, host_division);
-    pthread_t thread = adopt(&owner, true);
-    while (!atomic_load(&divisions[1])) sched_yield();
-    raise(SIGFPE);
-    MUST(divisions[0] == 1 && divisions[1] == 1);
-    atomic_store(&leave_now, 1);
-    pthread_join(thread, NULL);
-    /* A second driver: that of the first is told apart from the host's still. */
-    atomic_store(&leave_now, 0);
-    thread = adopt(NULL, true);
-    raise(SIGFPE);
-    MUST(divisions[0] == 2 && divisions[1] == 1);
-    atomic_store(&leave_now, 1);
-    pthread_join(thread, NULL);
+    drop_stack();
+    for (unsigned n = 1; n <= 2; n++) {
+        drupe_core_register_thread(&owner, 0, NULL, NULL);
+        call_fail(CALL_munmap, 0);
+        call_fail(CALL_sigaltstack, n);
+        drupe_core_disown();
+        MUST(call_made(CALL_munmap) == 0 && has_stack() && !drupe_reg_thread_find(drupe_thread_id()));
+    }
 }
 
-static void nested(void)
-{
-    drupe_threads *outer = drupe_core_adoption_begin(), *inner = drupe_core_adoption_begin();
-    pthread_t thread;
-    drupe_core_adoption_end(inner, &owner);
-    MUST(pthread_create(&thread, NULL, plain_thread, NULL) == 0);
-    pthread_join(thread, NULL);
-    MUST(sized == 1); /* the outer one goes on */
-    drupe_core_adoption_end(outer, &owner);
-    MUST(pthread_create(&thread, NULL, plain_thread, NULL) == 0);
-    pthread_join(thread, NULL);
-    MUST(sized == -1);
-}
-
-#ifndef __SANITIZE_ADDRESS__ /* which needs the address space */
-static void limited(void)
-{
-    struct rlimit space = {.rlim_cur = (rlim_t)8 << 30, .rlim_max = RLIM_INFINITY};
-    pthread_t thread;
-    MUST(setrlimit(RLIMIT_AS, &space) == 0);
-    drupe_threads *before = drupe_core_adoption_begin();
-    MUST(pthread_create(&thread, NULL, plain_thread, NULL) == 0);
-    pthread_join(thread, NULL);
-    MUST(sized == -1);
-    drupe_core_adoption_end(before, &owner);
-}
-#endif
-
-static _Atomic(int) many_leave;
-
-static void *one_of_many(void *unused)
-{
-    while (!atomic_load(&many_leave)) sched_yield();
-    return unused;
-}
-
-/* More than the list has room for at first. */
-static void many(void)
-{
-    enum { MANY = 100 };
-    pthread_t threads[MANY];
-    drupe_threads *before = drupe_core_adoption_begin();
-    for (size_t i = 0; i < MANY; i++) MUST(pthread_create(&threads[i], NULL, one_of_many, NULL) == 0);
-    drupe_core_adoption_end(before, &owner);
-    size_t found = 0;
-    const drupe_reg_thread *one;
-    for (size_t i = 0; (one = drupe_reg_thread_at(i)) != NULL; i++) found += one->owner == &owner;
-    MUST(found == MANY);
-    atomic_store(&many_leave, 1);
-    for (size_t i = 0; i < MANY; i++) pthread_join(threads[i], NULL);
-}
-
-static void threads_of_drivers_are_adopted(void **state)
+static void stacks_for_signals(void **state)
 {
     (void)state;
-    expect_good(adopted);
-    expect_good(divided);
-    expect_good(nested);
-#ifndef __SANITIZE_ADDRESS__
-    expect_good(limited);
-#endif
-    expect_good(many);
+    child_is_good(are_given_and_taken_back);
+    child_is_good(of_the_program_stay);
+    child_is_good(cannot_be_given);
+    child_is_good(cannot_be_taken_back);
 }
 
 int main(void)
@@ -495,7 +448,7 @@ int main(void)
         cmocka_unit_test(a_fault_ends_as_was_said_before),
         cmocka_unit_test(faults_of_others_end_the_process),
         cmocka_unit_test(claims_are_for_registered_threads),
-        cmocka_unit_test(threads_of_drivers_are_adopted),
+        cmocka_unit_test(stacks_for_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
