@@ -2,8 +2,8 @@
  *
  * Started without Oclgrind it starts itself under it and looks at the log, after it has seen that a kernel
  * that writes too far does get into the log. Each operation runs in both forms of its kernels, in all
- * layouts, on all pairs of types; with `some` on operands of one type. Instrumented, they run on operands of
- * one type, and must report nothing. */
+ * layouts, on all pairs of types; with `some` on operands of one type, of which a third is left out in turn.
+ * Instrumented, they run on operands of one type, and must report nothing. */
 #include "oclgrind/runner.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,17 +38,19 @@ static void run_flat(runner *r, launch *l, int arity, drupe_map_head *head)
     }
 }
 
-/* Three rows of five: a transposed first operand, every other element of a row for the second. */
+/* Three rows of five: a transposed first operand, every other element of a row for the second, a contiguous
+ * third. */
 static void run_strided(runner *r, launch *l, int arity, const drupe_map_head *head)
 {
-    drupe_map_params p = {.head = *head, .shape = {3, 5}, .strides = {{7, 1}, {1, 3}, {0, 2}}};
+    drupe_map_params p = {.head = *head, .shape = {3, 5}, .strides = {{7, 1}, {1, 3}, {0, 2}, {5, 1}}};
     p.head.n = 15;
     p.head.ndim = 2;
     p.head.constants = 0;
     l->key.layout = LAYOUT_STRIDED;
     l->spans[0].elements = 2 * 7 + 5;
     l->spans[1] = (span){l->key.in[0], 15};
-    l->spans[2] = (span){l->key.in[1], arity == 2 ? 9 : 0};
+    l->spans[2] = (span){l->key.in[1], arity > 1 ? 9 : 0};
+    l->spans[3] = (span){l->key.in[2], arity > 2 ? 15 : 0};
     l->params = &p;
     l->params_size = sizeof p;
     runner_launch(r, l);
@@ -58,19 +60,24 @@ static void run_strided(runner *r, launch *l, int arity, const drupe_map_head *h
 static void run_map(runner *r, int op, const int *in)
 {
     const op_row *row = drupe_op_row(op);
-    drupe_array arrays[2] = {{.dtype = (drupe_dtype)in[0]}, {.dtype = (drupe_dtype)in[1]}};
-    drupe_operand operands[2] = {{.array = &arrays[0]}, {.array = &arrays[1]}};
+    drupe_array arrays[DRUPE_KERNEL_INPUTS];
+    drupe_operand operands[DRUPE_KERNEL_INPUTS];
     op_types types;
+    for (int i = 0; i < DRUPE_KERNEL_INPUTS; i++) {
+        arrays[i] = (drupe_array){.dtype = (drupe_dtype)in[i]};
+        operands[i] = (drupe_operand){.array = &arrays[i]};
+    }
     if (drupe_op_types(op, operands, (size_t)row->arity, true, &types) != DRUPE_OK) return;
     if (op == OP_COPY) types.compute = types.result = (drupe_dtype)in[1];
-    launch l = {.key = {SHAPE_MAP, op, 0, (int)types.compute, (int)types.result, {in[0], in[1], -1}}};
-    if (row->arity == 1) l.key.in[1] = -1;
+    launch l = {.key = {SHAPE_MAP, op, 0, (int)types.compute, (int)types.result, {-1, -1, -1}}};
+    for (int i = 0; i < row->arity; i++) l.key.in[i] = in[i];
     l.spans[0].dtype = l.key.out;
     set_range(r, &l, 8);
     drupe_map_head head = {.n = N};
     drupe_scalar two = {.kind = DRUPE_SCALAR_KIND_INT, .i = 2};
     for (int i = 0; i < row->arity; i++) {
-        if (drupe_scalar_bytes(&two, types.compute, &head.value[i]) != DRUPE_OK) abort();
+        const drupe_dtype type = drupe_op_input(row, types.compute, (size_t)i);
+        if (drupe_scalar_bytes(&two, type, &head.value[i]) != DRUPE_OK) abort();
     }
     run_flat(r, &l, row->arity, &head);
     run_strided(r, &l, row->arity, &head);
@@ -141,14 +148,15 @@ static void run_op(runner *r, int op, bool all)
 {
     const op_row *row = drupe_op_row(op);
     for (int a = 0; a < DRUPE_DTYPE_COUNT; a++) {
+        if (!all && (op + a) % 3 == r->target.gpu_form) continue;
         if (row->kind == DRUPE_OP_REDUCTION) {
             run_reduction(r, op, a);
             continue;
         }
         for (int b = 0; b < DRUPE_DTYPE_COUNT; b++) {
-            const int in[] = {a, b};
+            const int in[] = {a, b, b};
             /* A copy's second type is its output's. */
-            bool wanted = a == b || (all && row->arity == 2) || (op == OP_COPY && (all || b == (a + 1) % 5));
+            bool wanted = a == b || (all && row->arity > 1) || (op == OP_COPY && (all || b == (a + 1) % 5));
             if (wanted) run_map(r, op, in);
         }
     }

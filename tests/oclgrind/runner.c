@@ -113,7 +113,7 @@ static cl_mem make_bounds(runner *r, const launch *l, const char *name)
     drupe_kernel_bounds bounds;
     cl_int code;
     memset(&bounds, 0, sizeof bounds);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i <= DRUPE_KERNEL_INPUTS; i++)
         bounds.high[i] = l->spans[i].dtype < 0 ? -1 : (drupe_i64)l->spans[i].elements - 1;
     cl_mem buffer =
         clCreateBuffer(r->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof bounds, &bounds, &code);
@@ -134,10 +134,10 @@ static void check_bounds(runner *r, cl_mem buffer, const char *name)
 
 static void run_kernel(runner *r, cl_kernel kernel, const launch *l, const char *name)
 {
-    cl_mem buffers[3] = {NULL};
+    cl_mem buffers[DRUPE_KERNEL_INPUTS + 1] = {NULL};
     cl_mem bounds = r->target.checked ? make_bounds(r, l, name) : NULL;
     cl_uint index = 0;
-    for (int i = 0; i < 3 && l->spans[i].elements; i++) {
+    for (int i = 0; i <= DRUPE_KERNEL_INPUTS && l->spans[i].elements; i++) {
         bool again = l->spans[i].dtype < 0;
         if (!again) buffers[i] = make_buffer(r, &l->spans[i], i == 0, name);
         cl_mem *buffer = again ? &buffers[0] : &buffers[i];
@@ -149,7 +149,7 @@ static void run_kernel(runner *r, cl_kernel kernel, const launch *l, const char 
          name);
     need(clFinish(r->queue), "clFinish", name);
     if (bounds) check_bounds(r, bounds, name);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i <= DRUPE_KERNEL_INPUTS; i++) {
         if (buffers[i]) clReleaseMemObject(buffers[i]);
     }
 }

@@ -13,7 +13,7 @@ typedef struct runner {
     cl_command_queue queue;
     drupe_target target; /* only what rendering reads */
     struct built {
-        kernel_key key; /* with what chooses a kernel in the program blanked */
+        kernel_key key;
         bool gpu_form, checked;
         cl_program program;
     } * built;
@@ -28,7 +28,8 @@ typedef struct span {
 
 typedef struct launch {
     kernel_key key;
-    span spans[3]; /* the output first; elements 0: there is none; dtype -1: the output once more */
+    span spans[DRUPE_KERNEL_INPUTS +
+               1]; /* the output first; elements 0: there is none; dtype -1: the output once more */
     const void *params;
     size_t params_size;
     size_t global, local;
