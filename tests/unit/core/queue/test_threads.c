@@ -202,7 +202,7 @@ static drupe_status good(void *unused)
 
 static drupe_status run(drupe_host_fn fn)
 {
-    const drupe_submission s = {.queue = script.queue};
+    const drupe_submission s = {.queue = bench.queue};
     drupe_event *event;
     EXPECT(drupe_submit_host(&s, fn, NULL, &event) == DRUPE_OK);
     const drupe_status status = drupe_event_wait(event, LONG);
@@ -231,7 +231,7 @@ static void no_thread_comes_in_its_place(void)
     fault_without_another();
     wrap_plan(WRAP_THREAD, 1);
     drupe_event *event = NULL;
-    const drupe_submission s = {.queue = script.queue};
+    const drupe_submission s = {.queue = bench.queue};
     EXPECT(drupe_submit_host(&s, good, NULL, &event) == DRUPE_E_NO_MEMORY); /* nobody would run it */
     wrap_plan(WRAP_NOTHING, 0);
     EXPECT(run(good) == DRUPE_OK);
@@ -327,19 +327,19 @@ static void a_fault_at_guarded_memory_is_out_of_bounds(void **state)
 static _Thread_local bool watches;
 static _Atomic(bool) watched;
 static _Atomic(unsigned) hurried;
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
 
-int __wrap_sched_yield(void)
+static void note_watching(void)
 {
-    if (watches) atomic_store(&watched, true);
-    return __real_sched_yield();
+    if (watches)
+        atomic_store(&watched, true);
+    else
+        script_at_yield(note_watching); /* another thread */
 }
 
 static drupe_status end_when_watched(void *unused)
 {
     (void)unused;
-    while (!atomic_load(&watched)) __real_sched_yield();
+    while (!atomic_load(&watched)) sched_yield();
     return DRUPE_OK;
 }
 
@@ -353,7 +353,7 @@ static void a_copy_of_core_is_watched_before_it_is_slept_for(void **state)
 {
     (void)state;
     drupe_pieces pieces = {hurry, true};
-    const drupe_submit_info info = {.queue = script.queue, .label = "copy", .label_static = true};
+    const drupe_submit_info info = {.queue = bench.queue, .label = "copy", .label_static = true};
     const drupe_work work = {.kind = DRUPE_WORK_COPY, .fn = end_when_watched, .user = &pieces};
     drupe_event *event;
     atomic_store(&watched, false);
@@ -361,9 +361,10 @@ static void a_copy_of_core_is_watched_before_it_is_slept_for(void **state)
     assert_int_equal(atomic_load(&hurried), 1);
     FAILS(drupe_event_wait(event, 0), DRUPE_E_TIMEOUT, ""); /* no longer than there is time */
     watches = true;
+    script_at_yield(note_watching);
     OK(drupe_event_wait(event, LONG));
     watches = false;
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_event_release(event);
 }
 
@@ -374,9 +375,9 @@ static drupe_event *gate, *held;
 
 static void defer(void)
 {
-    gate = script_gate();
+    gate = bench_gate();
     script.finishes = true;
-    OK(script_barrier(script.queue, gate, &held));
+    OK(bench_barrier(bench.queue, gate, &held));
 }
 
 static void end_deferred(void)
@@ -404,7 +405,7 @@ static drupe_status hang(drupe_event *event, drupe_event_state *state)
 {
     if (event == atomic_load(&hangs_at)) {
         atomic_store(&at_it, true);
-        while (atomic_load(&hangs)) __real_sched_yield();
+        while (atomic_load(&hangs)) sched_yield();
     }
     return script.real->event_state(event, state);
 }
@@ -416,8 +417,8 @@ static void nobody_waits_for_a_waiter_that_hangs(void **state)
     drupe_event *native;
     drupe_watch *watch;
     script.table.event_state = hang;
-    OK(script_barrier(other, NULL, NULL));
-    OK(script_barrier(other, NULL, &native));
+    OK(bench_barrier(other, NULL, NULL));
+    OK(bench_barrier(other, NULL, &native));
     OK(drupe_watch_open(NULL, NULL, &watch));
     OK(drupe_watch_add(watch, native, NULL));
     atomic_store(&hangs, true);
@@ -443,7 +444,7 @@ static outcome close_first(pthread_mutex_t *mutex)
 {
     pthread_mutex_unlock(mutex);
     end_deferred();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_deferred_stop(UINT64_MAX);
     pthread_mutex_lock(mutex);
     return WOKEN;

@@ -28,8 +28,7 @@ static drupe_watch *open_watch(void)
 /* Work that the driver has. */
 static drupe_event *native(void)
 {
-    drupe_event *event;
-    OK(script_fill(script.queue, script.memory, NULL, &event));
+    drupe_event *event = script_fill(bench.queue, NULL);
     return event;
 }
 
@@ -170,7 +169,7 @@ static void a_turn_that_has_come_is_not_over(void **state)
     drupe_event *turn, *taken;
     void *user;
     int marks[2];
-    OK(drupe_submit_turn(&(drupe_submission){.queue = script.queue}, &turn));
+    OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &turn));
     OK(drupe_watch_add(watch, turn, &marks[0]));
     OK(drupe_watch_turn(watch, turn, &marks[1]));
     assert_ptr_equal(take(watch), &marks[1]);
