@@ -84,18 +84,22 @@ static drupe_status keep(struct native *native, const char *prefix, const void *
 static drupe_status program_open(drupe_program *program, const drupe_source *source, char **log)
 {
     struct native *native = drupe_native(program);
+    if (native->binary) abort(); /* left by another try */
     if (source->language == DRUPE_LANG_BINARY) {
         test_compiler.loads++;
         /* A driver that is given another's binary, or a damaged one, would crash. */
         if (source->size < strlen(COMPILED) || memcmp(source->bytes, COMPILED, strlen(COMPILED)) != 0)
             abort();
+        if (test_compiler.refuse && test_compiler.refused) test_compiler.refused();
+        if (test_compiler.refuse) native->binary = strdup("a part"); /* until it is closed */
         if (test_compiler.refuse) return drupe_error_set(DRUPE_E_INVALID, "The test compiler refuses.");
         return keep(native, "", source->bytes, source->size);
     }
     test_compiler.builds++;
     struct timespec pause = {0, (long)test_compiler.build_us * 1000};
     nanosleep(&pause, NULL);
-    *log = strdup("a warning");
+    if (!test_compiler.quiet) *log = strdup("a warning");
+    if (!test_compiler.quiet && !*log) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a message.");
     if (memmem(source->bytes, source->size, "wrong", 5))
         return drupe_error_set(DRUPE_E_BUILD_FAILED, "The test compiler finds it wrong.");
     return keep(native, COMPILED, source->bytes, source->size);
@@ -105,12 +109,48 @@ static void program_close(drupe_program *program)
 {
     struct native *native = drupe_native(program);
     free(native->binary);
+    if (test_compiler.closed) test_compiler.closed();
+}
+
+static drupe_status answer(drupe_status status)
+{
+    return status == DRUPE_OK ? status : drupe_error_set(status, "The test compiler says no.");
+}
+
+static drupe_status program_names(drupe_program *program, char **names)
+{
+    (void)program;
+    if (!test_compiler.names) return answer(DRUPE_E_UNSUPPORTED);
+    *names = strdup(test_compiler.names);
+    return *names ? DRUPE_OK : answer(DRUPE_E_NO_MEMORY);
+}
+
+static drupe_status kernel_open(drupe_kernel *kernel, const char *name)
+{
+    (void)kernel, (void)name;
+    return answer(test_compiler.kernel);
+}
+
+static drupe_status kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)
+{
+    (void)kernel;
+    *value = 1;
+    return answer(key == DRUPE_KERNEL_ARG_COUNT ? DRUPE_OK : DRUPE_E_UNSUPPORTED);
+}
+
+/* As drivers that tell it of programs compiled from text only. */
+static drupe_status kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info)
+{
+    (void)kernel, (void)index, (void)info;
+    return answer(DRUPE_E_UNSUPPORTED);
 }
 
 static drupe_status program_binary(drupe_program *program, void **bytes, size_t *size)
 {
     const struct native *native = drupe_native(program);
     test_compiler.binaries++;
+    if (test_compiler.asked) test_compiler.asked();
+    DRUPE_TRY(answer(test_compiler.binary));
     *bytes = malloc(native->size);
     if (!*bytes) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory.");
     memcpy(*bytes, native->binary, native->size);
@@ -141,6 +181,10 @@ static const drupe_backend backend = {
     .context_close = context_close,
     .program_open = program_open,
     .program_close = program_close,
+    .program_names = program_names,
+    .kernel_open = kernel_open,
+    .kernel_number = kernel_number,
+    .kernel_arg = kernel_arg,
     .program_binary = program_binary,
     .program_tools = program_tools,
 };

@@ -13,6 +13,13 @@ struct test_compiler {
     const char *tools;     /* what decides a build besides; NULL: nothing */
     bool hide;             /* the tools: asking for them fails */
     bool refuse;           /* binaries */
+    bool quiet;            /* builds have no messages */
+    const char *names;   /* of each program's kernels, which have an argument each; NULL: they are not told */
+    drupe_status kernel; /* what opening one gives */
+    drupe_status binary; /* what asking for a binary gives */
+    void (*asked)(void); /* called before that is answered, */
+    void (*refused)(void); /* before a binary is refused, */
+    void (*closed)(void);  /* and when a program has been closed */
     unsigned build_us;     /* how long a build takes */
     drupe_device_type type;
 };

@@ -9,8 +9,8 @@
  *
  * Locks: one for each context, around its areas and maps; those of cl_watch.c and retire.c are leaves.
  *
- * Threads: as backend.h says, core serialises calls on one queue and one kernel. A driver calls back on threads
- * of its own; drupe-retire finishes closed queues. */
+ * Threads: as backend.h says, core serialises calls on one queue and one kernel. A driver calls back on
+ * threads of its own; drupe-retire finishes closed queues. */
 #ifndef DRUPE_OPENCL_OPENCL_H
 #define DRUPE_OPENCL_OPENCL_H
 

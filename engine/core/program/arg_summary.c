@@ -107,14 +107,17 @@ static bool add_scalar(drupe_text *text, uint64_t bits, drupe_scalar_type type)
     }
 }
 
-static void add_arg(drupe_text *text, const drupe_arg_summary *summary, uint32_t index,
-                    const drupe_keep *refs, size_t nrefs)
+/* What the compiler says of it, or NULL: what was refused may have no kernel, or too many arguments. */
+static const drupe_arg_info *declared(const drupe_kernel *kernel, uint32_t index)
 {
-    const drupe_kernel *kernel = summary->kernel;
-    const drupe_arg_info *info =
-        kernel && kernel->args && index < kernel->nargs ? &kernel->args[index] : NULL;
+    return kernel && kernel->args && index < kernel->nargs ? &kernel->args[index] : NULL;
+}
+
+static void add_arg(drupe_text *text, const drupe_arg_summary *summary, const drupe_form *form,
+                    uint32_t index, const drupe_keep *refs, size_t nrefs)
+{
+    const drupe_arg_info *info = declared(summary->kernel, index);
     uint64_t bits = summary->bits[index];
-    const drupe_form *form = summary->worded && kernel ? &kernel->forms[index] : &summary->forms[index];
     if (info && info->name[0])
         drupe_text_printf(text, "%s = ", info->name);
     else
@@ -140,9 +143,10 @@ static void add_extent(drupe_text *text, const size_t *sizes, unsigned dims)
 static void add_kernel(drupe_text *text, const drupe_arg_summary *summary, const drupe_keep *refs,
                        size_t nrefs)
 {
+    const drupe_form *forms = summary->worded ? summary->kernel->forms : summary->forms;
     for (uint32_t i = 0; i < summary->nargs && i < DRUPE_ARG_SUMMARY_MOST; i++) {
         if (i) drupe_text_printf(text, ", ");
-        add_arg(text, summary, i, refs, nrefs);
+        add_arg(text, summary, &forms[i], i, refs, nrefs);
     }
     if (summary->nargs > DRUPE_ARG_SUMMARY_MOST)
         drupe_text_printf(text, " and %u more", summary->nargs - DRUPE_ARG_SUMMARY_MOST);

@@ -81,15 +81,15 @@ drupe_status drupe_source_check(drupe_device *device, const drupe_source *source
 
 /* --- Binaries ------------------------------------------------------------------------------------------- */
 
-/* Keep what a binary, or a module, says about arguments. */
+/* Keep what a binary, or a module, says about arguments; without memory what was known before stays. */
 static drupe_status keep_args(drupe_program *program, drupe_span args)
 {
     if (args.size == 0) return DRUPE_OK;
+    void *copy = malloc(args.size);
+    if (!copy) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of kernels.");
+    memcpy(copy, args.bytes, args.size);
     free(program->args);
-    program->args_size = 0;
-    program->args = malloc(args.size);
-    if (!program->args) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of kernels.");
-    memcpy(program->args, args.bytes, args.size);
+    program->args = copy;
     program->args_size = args.size;
     return DRUPE_OK;
 }

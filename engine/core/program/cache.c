@@ -71,14 +71,14 @@ static uint64_t limit_of_environment(void)
 static bool folder_name(char *path, size_t size)
 {
     const char *own = getenv("DRUPE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int length = 0;
+    int length = -1;
     if (own && *own)
         length = snprintf(path, size, "%s/programs", own);
     else if (xdg && *xdg == '/')
         length = snprintf(path, size, "%s/drupe/programs", xdg);
     else if (home && *home == '/')
         length = snprintf(path, size, "%s/.cache/drupe/programs", home);
-    bool fits = length > 0 && (size_t)length < size;
+    bool fits = (size_t)length < size; /* as a failure does not */
     if (!fits) path[0] = '\0';
     return fits;
 }

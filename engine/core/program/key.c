@@ -8,9 +8,10 @@ static void add_info(drupe_text *text, drupe_device *device, drupe_info key, con
 {
     size_t needed = 0;
     char fixed[256], *value = fixed;
-    if (drupe_device_info(device, key, NULL, 0, &needed) != DRUPE_OK) return;
+    drupe_status status = drupe_device_info(device, key, NULL, 0, &needed);
+    if (status == DRUPE_E_UNSUPPORTED) return; /* as ever: it has no such property */
     if (needed > sizeof fixed) value = malloc(needed);
-    if (value && drupe_device_info(device, key, value, needed, NULL) == DRUPE_OK)
+    if (status == DRUPE_OK && value && drupe_device_info(device, key, value, needed, NULL) == DRUPE_OK)
         drupe_text_printf(text, "%s %s\n", name, value);
     else
         text->failed = true; /* a key with a hole would match too much */

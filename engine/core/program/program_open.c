@@ -25,7 +25,7 @@ bool drupe_prints_source(const drupe_source *source)
     case DRUPE_LANG_SPIRV: return module_prints(source->bytes, source->size);
     case DRUPE_LANG_BUILTIN:
     case DRUPE_LANG_C: return false; /* as other C code of the process does */
-    default: return source->bytes && memmem(source->bytes, source->size, "printf", 6);
+    default: return memmem(source->bytes, source->size, "printf", 6);
     }
 }
 

@@ -54,7 +54,7 @@ void drupe_kernel_drop(void *kernel);
 /* args.c: bytes of one element of an argument's type, as declared; 0 if that is unknown. */
 size_t drupe_args_element(const drupe_arg_info *info);
 
-/* Whether kernels of this text may print, as far as the text itself shows it. */
+/* Whether kernels of this text may print, as far as the text itself shows it. Of a checked source. */
 bool drupe_prints_source(const drupe_source *source);
 
 /* --- build.c, specialise.c ------------------------------------------------------------------------------ */
@@ -106,7 +106,8 @@ void drupe_args_add(drupe_text *text, const char *name, const drupe_arg_info *ar
 /* The `nargs` arguments of a kernel; false when they are not known. */
 bool drupe_args_find(drupe_span packed, const char *name, uint32_t nargs, drupe_arg_info *args);
 
-/* spirv_args.c: append those of the kernels of a module, as far as it tells them. */
+/* spirv_args.c: append those of the kernels of a module, as far as it tells them; for lack of memory `text`
+ * fails. */
 void drupe_spirv_args(const void *bytes, size_t size, drupe_text *text);
 
 /* --- key.c ---------------------------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ static bool element_read(const drupe_spirv *module, size_t at, drupe_arg_info *i
 
 static bool is_structure(const drupe_spirv *module, size_t at)
 {
-    return at && drupe_spirv_opcode(module, at) == SPIRV_TYPE_STRUCT;
+    return drupe_spirv_opcode(module, at) == SPIRV_TYPE_STRUCT;
 }
 
 /* The kind of an argument of the type defined at `at`; false if there is none for it. */
@@ -142,7 +142,9 @@ static void pack_entry(const drupe_spirv *module, size_t entry, drupe_text *text
     if (!type || drupe_spirv_opcode(module, type) != SPIRV_TYPE_FUNCTION) return;
     size_t nargs = drupe_spirv_length(module, type) - 3;
     drupe_arg_info *args = calloc(nargs + 1, sizeof *args);
-    if (args && params_read(module, function, written_types(module, name), args, nargs))
+    if (!args)
+        text->failed = true;
+    else if (params_read(module, function, written_types(module, name), args, nargs))
         drupe_args_add(text, name, args, (uint32_t)nargs);
     free(args);
 }
@@ -150,7 +152,9 @@ static void pack_entry(const drupe_spirv *module, size_t entry, drupe_text *text
 void drupe_spirv_args(const void *bytes, size_t size, drupe_text *text)
 {
     drupe_spirv module;
-    if (drupe_spirv_open(bytes, size, &module) != DRUPE_OK) return;
+    drupe_status status = drupe_spirv_open(bytes, size, &module);
+    if (status == DRUPE_E_NO_MEMORY) text->failed = true;
+    if (status != DRUPE_OK) return;
     for (size_t at = SPIRV_HEADER_WORDS; at < module.count; at += drupe_spirv_length(&module, at))
         if (drupe_spirv_opcode(&module, at) == SPIRV_ENTRY_POINT) pack_entry(&module, at, text);
     drupe_spirv_close(&module);

@@ -2,8 +2,10 @@
  */
 #include "cache_fixture.h"
 #include "core/program/program_room.h"
+#include "fault/leave.h"
 #include <dirent.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 char cache_root[] = "/tmp/drupe-cache-XXXXXX";
@@ -98,8 +100,10 @@ void start_again(void)
 int cache_setup(void **state)
 {
     (void)state;
-    test_compiler.refuse = test_compiler.hide = false;
-    test_compiler.tools = NULL;
+    test_compiler.refuse = test_compiler.hide = test_compiler.quiet = false;
+    test_compiler.tools = test_compiler.names = NULL;
+    test_compiler.kernel = test_compiler.binary = DRUPE_OK;
+    test_compiler.asked = test_compiler.refused = test_compiler.closed = NULL;
     test_compiler.driver = "1.0";
     test_compiler.type = DRUPE_DEVICE_GPU;
     setenv("DRUPE_CACHE_DIR", cache_root, 1);
@@ -134,4 +138,40 @@ void write_file(const char *path, const char *bytes, size_t size)
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
+}
+
+void write_entry(char path[256], const char *name, const char *where, const char *key, const char *body)
+{
+    const drupe_record record = {.kind = DRUPE_RECORD_PROGRAM,
+                                 .parts = {[DRUPE_PART_WHERE] = {where, strlen(where)},
+                                           [DRUPE_PART_KEY] = {key, strlen(key)},
+                                           [DRUPE_PART_BODY] = {body, strlen(body)}}};
+    void *bytes;
+    size_t size;
+    OK(drupe_record_pack(&record, &bytes, &size));
+    snprintf(path, 256, "%s/%s", cache_folder, name);
+    write_file(path, bytes, size);
+    assert_int_equal(chmod(path, 0600), 0);
+    free(bytes);
+}
+
+void in_fork(void (*run)(void))
+{
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        run();
+        leave(0);
+    }
+    int result = 0;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result), 0);
+}
+
+void in_child(void (*run)(void))
+{
+    start_again();
+    in_fork(run);
 }

@@ -36,6 +36,13 @@ void start_again(void);
 /* The path of the only entry. */
 void entry_path(char *path, size_t size);
 void write_file(const char *path, const char *bytes, size_t size);
+/* A whole entry in the folder, made of these parts; its path. */
+void write_entry(char path[256], const char *name, const char *where, const char *key, const char *body);
+
+/* Run it in a forked child, which has the library open if this process has, or as if it began; it must
+ * return. */
+void in_fork(void (*run)(void));
+void in_child(void (*run)(void));
 
 /* A case with an empty cache of its own. */
 int cache_setup(void **state);

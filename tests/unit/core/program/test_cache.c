@@ -121,38 +121,52 @@ static void programs_that_include_are_never_kept(void **state)
     assert_int_equal(info().entries, 0);
 }
 
+/* What may bring in a file: of either language, of C alone; and what does not. */
+static const char *const both[] = {"#import \"a.h\"",
+                                   "# embed <a.bin>",
+                                   "#if __has_embed(<a>)",
+                                   "asm(\".incbin \\\"a\\\"\");",
+                                   "__asm__ (X);",
+                                   "#in\\ \t\nclude \"a.h\"",
+                                   "as\\\nm(\"x\");",
+                                   "char *t = __FILE__;",
+                                   "__TIMESTAMP__",
+                                   "char *t = __BASE_FILE__;",
+                                   "/* */ %: import <a>",
+                                   "_Pragma(\"GCC pch_preprocess\")",
+                                   "x\r#pragma y\n",
+                                   "#pragma GCC dependency \"a\"",
+                                   "#if __has_include(<a.h>)",
+                                   "?\?=include <a.h>",
+                                   "#in\\\v\nclude \"a.h\"",
+                                   "#in\\\f\nclude \"a.h\"",
+                                   "the end\r"};
+static const char *const c_only[] = {"#inc\\\nlude \"a.h\"\n",
+                                     "#include <../a.h>\n",
+                                     "#include </tmp/a.h>\n",
+                                     "#include HEADER\n",
+                                     "#include/**/\"a.h\"\n",
+                                     "#define J(a, b) a##b\n",
+                                     "a%:%:b",
+                                     "#include <a\n>",
+                                     "#include <a.h>\n#include \"b\"",
+                                     "#\\u0069nclude <a>",
+                                     "#include_next <a.h>",
+                                     "#include",
+                                     "#include \t",
+                                     "#include <a.h"};
+static const char *const kept[] = {"#include <math.h>\n#  include\t<stdlib.h>\n",
+                                   "plain",
+                                   "/* important, embedded, asmodeus */",
+                                   "a \\\n b",
+                                   "line\r\nline\r\n",
+                                   "asmZ Zasm 9asm asm_",
+                                   "the end\\",
+                                   "the end\\ "};
+
 static void what_may_bring_in_a_file(void **state)
 {
     (void)state;
-    static const char *const both[] = {"#import \"a.h\"",
-                                       "# embed <a.bin>",
-                                       "#if __has_embed(<a>)",
-                                       "asm(\".incbin \\\"a\\\"\");",
-                                       "__asm__ (X);",
-                                       "#in\\ \t\nclude \"a.h\"",
-                                       "as\\\nm(\"x\");",
-                                       "char *t = __FILE__;",
-                                       "__TIMESTAMP__",
-                                       "char *t = __BASE_FILE__;",
-                                       "/* */ %: import <a>",
-                                       "_Pragma(\"GCC pch_preprocess\")",
-                                       "x\r#pragma y\n",
-                                       "#pragma GCC dependency \"a\"",
-                                       "#if __has_include(<a.h>)",
-                                       "?\?=include <a.h>"};
-    static const char *const c_only[] = {"#inc\\\nlude \"a.h\"\n",
-                                         "#include <../a.h>\n",
-                                         "#include </tmp/a.h>\n",
-                                         "#include HEADER\n",
-                                         "#include/**/\"a.h\"\n",
-                                         "#define J(a, b) a##b\n",
-                                         "a%:%:b",
-                                         "#include <a\n>",
-                                         "#include <a.h>\n#include \"b\"",
-                                         "#\\u0069nclude <a>",
-                                         "#include_next <a.h>"};
-    static const char *const kept[] = {"#include <math.h>\n#  include\t<stdlib.h>\n", "plain",
-                                       "/* important, embedded, asmodeus */", "a \\\n b", "line\r\nline\r\n"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(both); i++) {
         drupe_source source = text_source(both[i]);
         if (drupe_key_complete(&source)) fail_msg("kept: %s", both[i]);
@@ -175,6 +189,41 @@ static void what_may_bring_in_a_file(void **state)
     }
     drupe_source pasting = text_source("#define J(a, b) a##b\n");
     assert_true(drupe_key_complete(&pasting));
+}
+
+/* Compilers of the machine look into more folders where these are set; those of drivers do not. */
+static void variables_of_compilers_bring_in_files(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"};
+    drupe_source c = text_source("plain");
+    const drupe_source opencl = c;
+    c.language = DRUPE_LANG_C;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(names); i++) {
+        assert_null(getenv(names[i]));
+        assert_true(drupe_key_complete(&c));
+        setenv(names[i], "/tmp", 1);
+        assert_false(drupe_key_complete(&c));
+        assert_true(drupe_key_complete(&opencl));
+        unsetenv(names[i]);
+    }
+}
+
+/* Nobody calls for a look: it leaves the last error as it was, with a folder and without. */
+static void looking_leaves_the_last_error(void **state)
+{
+    (void)state;
+    const drupe_text text = {.data = (char[]){"x"}, .length = 1};
+    for (int i = 0; i < 2; i++) {
+        drupe_record record;
+        void *bytes;
+        start_again();
+        drupe_error_set(DRUPE_E_INVALID, "The user's own.");
+        assert_false(drupe_cache_find(&text, &text, &bytes, &record));
+        assert_string_equal(drupe_error_last()->text, "The user's own.");
+        assert_int_equal(info().on, i == 0);
+        setenv("DRUPE_CACHE_DIR", "/proc/no/such/place", 1);
+    }
 }
 
 static void flags_choose(void **state)
@@ -256,19 +305,32 @@ static void every_changed_byte_is_a_miss(void **state)
     assert_true(cached("first"));
 }
 
+/* Whole and well, but another's: of a text of that length, or not; of another driver. */
 static void a_collision_is_a_miss(void **state)
 {
     (void)state;
-    char first[256], second[256], bytes[4096];
-    assert_false(cached("first"));
-    entry_path(first, sizeof first);
-    size_t size = read_file(first, bytes, sizeof bytes);
-    OK(drupe_cache_clear(NULL));
-    assert_false(cached("other"));
-    entry_path(second, sizeof second);
-    write_file(second, bytes, size); /* whole and well, but another's */
-    assert_false(cached("other"));
-    assert_true(cached("other"));
+    static const struct {
+        const char *text, *driver;
+    } cases[] = {{"first", "1.0"}, {"longer", "1.0"}, {"other", "1.1"}, {"other", "10.0"}};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        char first[256], second[256], bytes[4096];
+        test_compiler.driver = cases[i].driver;
+        start_again();
+        assert_false(cached(cases[i].text));
+        entry_path(first, sizeof first);
+        const size_t size = read_file(first, bytes, sizeof bytes);
+        OK(drupe_cache_clear(NULL));
+        test_compiler.driver = "1.0";
+        start_again();
+        assert_false(cached("other"));
+        entry_path(second, sizeof second);
+        write_file(second, bytes, size);
+        const uint64_t rejected = info().rejected;
+        assert_false(cached("other"));
+        assert_int_equal(info().rejected, rejected + 1);
+        assert_true(cached("other"));
+        OK(drupe_cache_clear(NULL));
+    }
 }
 
 static void what_is_no_plain_file_is_a_miss(void **state)
@@ -338,6 +400,8 @@ int main(void)
         CASE(constants_are_in_the_key),
         CASE(programs_that_include_are_never_kept),
         CASE(what_may_bring_in_a_file),
+        CASE(variables_of_compilers_bring_in_files),
+        CASE(looking_leaves_the_last_error),
         CASE(flags_choose),
         CASE(failures_are_not_kept),
         CASE(a_driver_that_refuses_builds_again),

@@ -1,5 +1,7 @@
 /* The disk cache of programs: folders, sizes, other processes, upkeep. */
 #include "cache_fixture.h"
+#include "core/program/program_room.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,6 +20,12 @@ static void off(void **state)
     assert_false(info().on);
     assert_non_null(strstr(info().reason, "DRUPE_CACHE"));
     assert_int_equal(drupe_cache_clear(NULL), DRUPE_E_UNAVAILABLE);
+    assert_int_equal(drupe_cache_each(NULL, NULL), DRUPE_E_UNAVAILABLE);
+    assert_string_equal(drupe_error_last()->text, "The cache is off. DRUPE_CACHE switches it off.");
+    unsetenv("DRUPE_CACHE");
+    start_again();
+    assert_true(info().on);
+    assert_string_equal(info().reason, "");
 }
 
 static void folders_that_others_may_write_to_are_refused(void **state)
@@ -72,22 +80,58 @@ static void folders_are_made_and_found(void **state)
     assert_false(info().on);
 }
 
-/* A child, because the limits of a process cannot be taken back, and root may write everywhere. */
-static void in_child(void (*run)(void))
+static void set_variable(const char *name, const char *value)
 {
-    start_again();
-    (void)fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        run();
-        _exit(0);
-    }
-    int result = 0;
-    assert_int_equal(waitpid(child, &result, 0), child);
-    assert_true(WIFEXITED(result));
-    assert_int_equal(WEXITSTATUS(result), 0);
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
 }
+
+/* What the environment says, and where the folder is then: "" is nowhere, and the cache is off. */
+static void the_environment_names_the_folder(void **state)
+{
+    (void)state;
+    static char endless[2000];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[0] = '/';
+    static const struct {
+        const char *own, *xdg, *home, *folder, *reason;
+    } cases[] = {{"/a/own", "/a/xdg", "/a/home", "/a/own/programs", NULL},
+                 {"", "/a/xdg", "/a/home", "/a/xdg/drupe/programs", NULL},
+                 {NULL, "/a/xdg", "/a/home", "/a/xdg/drupe/programs", NULL},
+                 {NULL, "relative", "/a/home", "/a/home/.cache/drupe/programs", NULL},
+                 {NULL, NULL, "/a/home", "/a/home/.cache/drupe/programs", NULL},
+                 {NULL, NULL, "relative", "", "HOME"},
+                 {NULL, NULL, NULL, "", "HOME"},
+                 {endless, NULL, "/a/home", "", "HOME"}};
+    static const char *const names[] = {"DRUPE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
+    char *before[3];
+    for (size_t k = 0; k < 3; k++) {
+        const char *value = getenv(names[k]);
+        before[k] = value ? strdup(value) : NULL;
+    }
+    setenv("DRUPE_CACHE", "off", 1); /* so that none is made */
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        const char *const values[] = {cases[i].own, cases[i].xdg, cases[i].home};
+        for (size_t k = 0; k < 3; k++) set_variable(names[k], values[k]);
+        start_again();
+        assert_string_equal(info().folder, cases[i].folder);
+        assert_non_null(strstr(info().reason, "DRUPE_CACHE"));
+        if (!cases[i].reason) continue;
+        setenv("DRUPE_CACHE", "on", 1);
+        start_again();
+        assert_false(info().on);
+        assert_non_null(strstr(info().reason, cases[i].reason));
+        setenv("DRUPE_CACHE", "off", 1);
+    }
+    for (size_t k = 0; k < 3; k++) {
+        set_variable(names[k], before[k]);
+        free(before[k]);
+    }
+}
+
+/* Children, because root may write everywhere, and what else a process writes meanwhile would be cut off. */
 
 static void child_builds(const char *text)
 {
@@ -100,12 +144,16 @@ static void child_builds(const char *text)
 
 static void full_disk_child(void)
 {
-    struct rlimit none = {64, 64};
+    struct rlimit before, little;
     signal(SIGXFSZ, SIG_IGN);
-    if (setrlimit(RLIMIT_FSIZE, &none) != 0) _exit(5);
-    uint64_t before = info().stored;
+    if (getrlimit(RLIMIT_FSIZE, &before) != 0) _exit(4);
+    little = before;
+    little.rlim_cur = 64;
+    if (setrlimit(RLIMIT_FSIZE, &little) != 0) _exit(5);
+    uint64_t stored = info().stored;
     child_builds("large");
-    if (info().stored != before || info().entries != 0 || !info().reason[0]) _exit(6);
+    if (info().stored != stored || info().entries != 0 || !info().reason[0]) _exit(6);
+    (void)setrlimit(RLIMIT_FSIZE, &before);
 }
 
 static void full_disk(void **state)
@@ -294,6 +342,9 @@ static void files_of_others_stay(void **state)
                                         "0123456789abcdef0123456789abcdef.bin.bin",
                                         "0123456789abcdef0123456789abcde.note",
                                         ".new-1-",
+                                        ".new-12",
+                                        ".new-1-2x",
+                                        "0123.bin",
                                         ".new--7"};
     char paths[DRUPE_COUNT_OF(names)][256], large[256], bytes[8192] = {0};
     for (size_t i = 0; i < DRUPE_COUNT_OF(names); i++) file_of_others(paths[i], sizeof paths[i], names[i]);
@@ -353,6 +404,82 @@ static void names_like_ours(void **state)
     assert_int_equal(unlink(tag), 0);
 }
 
+/* By their names only killed processes can have left them, after an hour; when all is cleared at once. */
+static void what_killed_processes_left_goes(void **state)
+{
+    (void)state;
+    char old[256], fresh[256];
+    const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+    uint64_t freed;
+    file_of_others(old, sizeof old, ".new-1-2");
+    file_of_others(fresh, sizeof fresh, ".new-1-3");
+    assert_int_equal(utimensat(AT_FDCWD, old, long_ago, 0), 0);
+    assert_int_equal(info().bytes, 16);
+    assert_int_equal(info().entries, 0);
+    assert_false(cached("first")); /* which makes room */
+    assert_int_not_equal(access(old, F_OK), 0);
+    assert_int_equal(access(fresh, F_OK), 0);
+    const uint64_t all = info().bytes;
+    OK(drupe_cache_clear(&freed));
+    assert_int_not_equal(access(fresh, F_OK), 0);
+    assert_int_equal(freed, all);
+}
+
+/* Of entries the first bytes count: one of zeros is what a machine that stopped leaves; a short one is not.
+ */
+static void beginnings_tell_entries(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *bytes;
+        size_t size;
+        bool goes;
+    } cases[] = {{"0000000000000000000000000000000a.bin", "DRUPERE", 7, false},
+                 {"0000000000000000000000000000000b.bin", "\0\0\0\0\0\0\0\0\0", 9, true},
+                 {"0000000000000000000000000000000c.bin", "\0\0\0\0\0\0\0x", 8, false},
+                 {"0000000000000000000000000000000d.bin", DRUPE_RECORD_MAGIC, 8, true}};
+    char path[256];
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        snprintf(path, sizeof path, "%s/%s", cache_folder, cases[i].name);
+        write_file(path, cases[i].bytes, cases[i].size);
+        OK(drupe_cache_clear(NULL));
+        assert_int_equal(access(path, F_OK) != 0, cases[i].goes);
+        (void)unlink(path);
+    }
+}
+
+static bool keep_entry(const drupe_cache_entry *entry, void *user)
+{
+    drupe_text *seen = user;
+    drupe_text_printf(seen, "%s %s '%s'; ", entry->name, entry->valid ? "good" : "bad", entry->device);
+    return true;
+}
+
+/* Damaged ones are listed too; of whole ones each line that is there. */
+static void every_entry_is_listed(void **state)
+{
+    (void)state;
+    char path[256];
+    drupe_text seen = {0};
+    const struct timespec used[2] = {{1000, 0}, {1000, 0}};
+    write_entry(path, "0000000000000000000000000000000a.bin", "x\nbackend b\ndevice d\ndriver r\n", "", "");
+    write_entry(path, "0000000000000000000000000000000b.bin", "x\ndevice d\ndriver cut", "", "");
+    assert_int_equal(utimensat(AT_FDCWD, path, used, 0), 0); /* the last one listed */
+    snprintf(path, sizeof path, "%s/%s", cache_folder, "0000000000000000000000000000000c.bin");
+    write_file(path, DRUPE_RECORD_MAGIC, 8);
+    assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[2]){{2000, 0}, {2000, 0}}, 0), 0);
+    snprintf(path, sizeof path, "%s/%s", cache_folder, "0000000000000000000000000000000d.bin");
+    write_file(path, DRUPE_RECORD_MAGIC, 8);
+    assert_int_equal(chmod(path, 0622), 0); /* not to be trusted */
+    assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[2]){{3000, 0}, {3000, 0}}, 0), 0);
+    OK(drupe_cache_each(keep_entry, &seen));
+    assert_string_equal(drupe_text_get(&seen), "0000000000000000000000000000000a.bin good 'b d (driver r)'; "
+                                               "0000000000000000000000000000000d.bin bad ''; "
+                                               "0000000000000000000000000000000c.bin bad ''; "
+                                               "0000000000000000000000000000000b.bin good ' d (driver )'; ");
+    drupe_text_clear(&seen);
+}
+
 static bool count_entry(const drupe_cache_entry *entry, void *user)
 {
     assert_true(entry->valid);
@@ -367,7 +494,7 @@ static void entries_are_listed_and_cleared(void **state)
     int count = 0;
     uint64_t freed = 0;
     for (int i = 0; i < 3; i++) {
-        char text[16];
+        char text[32];
         snprintf(text, sizeof text, "text %d", i);
         assert_false(cached(text));
     }
@@ -425,6 +552,7 @@ int main(void)
         CASE(off),
         CASE(folders_that_others_may_write_to_are_refused),
         CASE(folders_are_made_and_found),
+        CASE(the_environment_names_the_folder),
         CASE(full_disk),
         CASE(read_only_folder),
         CASE(two_processes_at_once),
@@ -433,6 +561,9 @@ int main(void)
         CASE(sizes_are_read),
         CASE(files_of_others_stay),
         CASE(names_like_ours),
+        CASE(what_killed_processes_left_goes),
+        CASE(beginnings_tell_entries),
+        CASE(every_entry_is_listed),
         CASE(entries_are_listed_and_cleared),
         CASE(drivers_that_compile_wait_for_rest),
         CASE(libraries_do_not_wait),

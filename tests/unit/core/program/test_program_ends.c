@@ -87,8 +87,8 @@ static void sources_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forked_child_is_told_so), /* before threads of builds end by themselves */
         cmocka_unit_test(without_memory_nothing_is_left),
-        cmocka_unit_test(a_forked_child_is_told_so),
         cmocka_unit_test(sources_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

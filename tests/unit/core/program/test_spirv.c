@@ -172,6 +172,112 @@ static void constants_are_listed(void **state)
     assert_null(list);
 }
 
+/* What the first five constants of `words` are with these values set. */
+static drupe_status set(const uint32_t *words, const drupe_spec_value *values, size_t nvalues,
+                        drupe_spec_constant found[5])
+{
+    void *bytes;
+    size_t size, count;
+    drupe_spec_constant *list;
+    const drupe_source source = {.language = DRUPE_LANG_SPIRV,
+                                 .bytes = words,
+                                 .size = sizeof constants,
+                                 .values = values,
+                                 .nvalues = nvalues};
+    const drupe_status status = drupe_spirv_specialise(&source, &bytes, &size);
+    memset(found, 0, 5 * sizeof *found);
+    if (status == DRUPE_OK && drupe_spirv_constants(bytes, size, &list, &count) == DRUPE_OK) {
+        memcpy(found, list, (count < 5 ? count : 5) * sizeof *found);
+        free(list);
+    }
+    free(bytes);
+    return status;
+}
+
+static void constants_are_set(void **state)
+{
+    (void)state;
+    static const uint8_t flags[] = {0, 1, 0};
+    static const uint64_t wide = 0x123456789abcdef0;
+    static const float factor = -2;
+    drupe_spec_constant found[5];
+    for (size_t i = 0; i < sizeof flags; i++) {
+        const drupe_spec_value values[] = {{3, 1, &flags[i]}, {4000000000u, 8, &wide}, {7, 4, &factor}};
+        assert_int_equal(set(constants, values, 3, found), DRUPE_OK);
+        assert_int_equal(found[2].value[0], flags[i]);
+        assert_memory_equal(found[3].value, &wide, sizeof wide);
+        assert_memory_equal(found[1].value, &factor, sizeof factor);
+        assert_int_equal(found[0].value[0], 41); /* as it was */
+    }
+}
+
+static void values_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    const int32_t number = 5;
+    const drupe_spec_value unknown = {77, 4, &number}, good = {0, 4, &number}, none = {0, 4, NULL};
+    drupe_spec_constant found[5];
+    uint32_t copy[WORDS];
+    /* The first that is wrong is told. */
+    assert_int_equal(set(constants, (const drupe_spec_value[]){good, unknown, none}, 3, found),
+                     DRUPE_E_NOT_FOUND);
+    assert_non_null(strstr(drupe_error_last()->text, "with the number 77."));
+    assert_int_equal(set(constants, &none, 1, found), DRUPE_E_INVALID);
+    memcpy(copy, constants, sizeof copy);
+    copy[find(copy, 21, 0) + 2] = 24; /* bits, of which no value can be given */
+    assert_int_equal(set(copy, &good, 1, found), DRUPE_E_NOT_FOUND);
+    copy[0] = 0;
+    assert_int_equal(set(copy, &good, 1, found), DRUPE_E_INVALID);
+    assert_non_null(strstr(drupe_error_last()->text, "magic number"));
+}
+
+/* Of types that constants do not have, with values that do not fit the type, or without a value to be set. */
+static void odd_constants_are_passed_over(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t opcode, word, from; /* this word of the first such instruction becomes the id that .. */
+        uint32_t value;              /* .. the first instruction `from` has, or this value */
+    } cases[] = {{50, 1, 20, 0}, {50, 1, 19, 0}, {48, 0, 0, 3u << 16 | 41}, {50, 0, 0, 4u << 16 | 43}};
+    uint32_t copy[WORDS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        drupe_spec_constant *list;
+        size_t count = 0;
+        memcpy(copy, constants, sizeof copy);
+        copy[find(copy, cases[i].opcode, 0) + cases[i].word] =
+            cases[i].from ? copy[find(copy, cases[i].from, 0) + 1] : cases[i].value;
+        assert_int_equal(drupe_spirv_constants(copy, sizeof copy, &list, &count), DRUPE_OK);
+        assert_int_equal(count, 4);
+        free(list);
+    }
+    /* One word for a number of 64 bits. */
+    drupe_spec_constant found[5];
+    const double wide = 1;
+    const drupe_spec_value value = {0, sizeof wide, &wide};
+    memcpy(copy, constants, sizeof copy);
+    copy[find(copy, 50, 0) + 1] = copy[find(copy, 21, 2) + 1];
+    assert_int_equal(set(copy, &value, 1, found), DRUPE_E_NOT_FOUND);
+}
+
+/* Ids of a module with instructions of extensions are not checked: decorations may be of any. */
+static void decorations_of_nothing_are_passed_over(void **state)
+{
+    (void)state;
+    static const uint32_t targets[] = {0, 0x7fffffff};
+    uint32_t copy[WORDS];
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        drupe_spec_constant *list;
+        size_t count = 0;
+        memcpy(copy, constants, sizeof copy);
+        copy[find(copy, 62, 0)] = 5u << 16 | 9999;
+        copy[find(copy, 71, 0) + 1] = targets[i];
+        assert_int_equal(drupe_spirv_constants(copy, sizeof copy, &list, &count), DRUPE_OK);
+        assert_int_equal(count, 4);
+        assert_int_equal(list[0].id, 7);
+        free(list);
+    }
+}
+
 static void known_args(const drupe_text *text, const char *kernel, size_t count,
                        const drupe_arg_info *expected)
 {
@@ -247,6 +353,9 @@ static void what_prints(void **state)
     assert_false(module_prints(words, WORDS + 4)); /* cut */
     words[WORDS + 4] = 183;
     assert_false(module_prints(words, WORDS + 6));
+    words[WORDS + 4] = 184;
+    words[WORDS] = 4u << 16 | 12; /* too short to name one */
+    assert_false(module_prints(words, WORDS + 6));
     words[5] &= 0xffff; /* an instruction without a length */
     assert_false(module_prints(words, WORDS + 6));
     assert_false(module_prints(words, 0));
@@ -293,11 +402,19 @@ static void compiled_module(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_module),         cmocka_unit_test(every_cut_is_refused),
-        cmocka_unit_test(faults_are_named),     cmocka_unit_test(damage),
-        cmocka_unit_test(constants_are_listed), cmocka_unit_test(compiled_module),
-        cmocka_unit_test(what_prints),          cmocka_unit_test(arguments_are_told),
+        cmocka_unit_test(whole_module),
+        cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(constants_are_listed),
+        cmocka_unit_test(compiled_module),
+        cmocka_unit_test(what_prints),
+        cmocka_unit_test(arguments_are_told),
         cmocka_unit_test(arguments_as_written),
+        cmocka_unit_test(constants_are_set),
+        cmocka_unit_test(values_that_do_not_fit_are_refused),
+        cmocka_unit_test(odd_constants_are_passed_over),
+        cmocka_unit_test(decorations_of_nothing_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
