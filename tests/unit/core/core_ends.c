@@ -18,6 +18,15 @@ bool ends_good(drupe_status status)
     return false;
 }
 
+void ends_settle(drupe_queue *queue)
+{
+    drupe_failure failure;
+    for (int i = 0; i < 100 && !drupe_queue_idle(queue, LONG / 100); i++) continue;
+    (void)!drupe_queue_wait(queue, LONG);
+    while (drupe_failure_take(&failure)) continue;
+    drupe_queue_collect(queue);
+}
+
 static bool run(void (*scene)(void), wrap_kind kind, unsigned long n)
 {
     void *state = NULL;
@@ -63,6 +72,7 @@ void ends_in_child(void (*body)(void))
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
+        alarm(60);
         body();
         leave(0);
     }

@@ -99,16 +99,15 @@ static void begin(drupe_device_type type)
 {
     test_script_reset();
     test_script.backends[0].devices[0].type = type;
-    assert_true(drupe_slot_count() > 0);
-    script = (struct script_bench){.real = drupe_slot_at(0)->base};
-    script.table = *script.real;
-    script.table.submit_kernel = submit_kernel;
-    script.table.submit_copy = submit_copy;
-    script.table.submit_fill = submit_fill;
-    script.table.submit_barrier = submit_barrier;
-    script.table.event_close = event_close;
+    bench_take_table();
+    script = (struct script_bench){0};
+    script_told = (struct script_told){0};
+    bench_table.submit_kernel = submit_kernel;
+    bench_table.submit_copy = submit_copy;
+    bench_table.submit_fill = submit_fill;
+    bench_table.submit_barrier = submit_barrier;
+    bench_table.event_close = event_close;
     ngiven = 0;
-    drupe_slot_at(0)->base = &script.table;
 }
 
 static int setup(uint32_t flags)
@@ -144,7 +143,7 @@ drupe_status script_strict(drupe_queue *queue, uint32_t flags)
 {
     if (drupe_context_device(drupe_queue_context(queue), 0) != drupe_queue_device(queue))
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "Not in this context.");
-    return script.real->queue_open(queue, flags);
+    return bench_real->queue_open(queue, flags);
 }
 
 int script_setup_part(void **state)
@@ -152,7 +151,7 @@ int script_setup_part(void **state)
     (void)state;
     begin(DRUPE_DEVICE_CPU);
     setenv("DRUPE_DEVICES", "host:0.0", 1);
-    script.table.queue_open = script_strict;
+    bench_table.queue_open = script_strict;
     return setup(DRUPE_QUEUE_DEFAULT);
 }
 
@@ -163,9 +162,9 @@ void script_over(void)
     script_at_yield(NULL);
     script_at_lock(NULL, NULL);
     script.refuses = DRUPE_OK;
-    script.table.event_state = script.real->event_state;
-    script.table.event_wait = script.real->event_wait;
-    script.table.queue_wait = script.real->queue_wait;
+    bench_table.event_state = bench_real->event_state;
+    bench_table.event_wait = bench_real->event_wait;
+    bench_table.queue_wait = bench_real->queue_wait;
     script_finish_all();
 }
 
@@ -173,9 +172,7 @@ int script_teardown(void **state)
 {
     script_over();
     drupe_memory_release(script.memory);
-    const int result = bench_teardown(state);
-    drupe_slot_at(0)->base = script.real;
-    return result;
+    return bench_teardown(state);
 }
 
 int script_teardown_lost(void **state)
@@ -257,7 +254,7 @@ static uint64_t nargs;
 
 static drupe_status kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)
 {
-    const drupe_status status = script.real->kernel_number(kernel, key, value);
+    const drupe_status status = bench_real->kernel_number(kernel, key, value);
     if (key == DRUPE_KERNEL_ARG_COUNT) *value = nargs;
     return status;
 }
@@ -267,7 +264,7 @@ drupe_kernel *script_kernel(uint32_t count)
     const drupe_source source = {.language = DRUPE_LANG_OPENCL_C, .bytes = "x", .size = 1};
     setenv("DRUPE_CACHE", "0", 1);
     nargs = count;
-    script.table.kernel_number = kernel_number;
+    bench_table.kernel_number = kernel_number;
     OK(drupe_program_open(bench.context, bench.device, &source, NULL, &bench.program));
     OK(drupe_kernel_open(bench.program, "scripted", &bench.add));
     return bench.add;
@@ -282,6 +279,69 @@ drupe_phase script_poll(drupe_event *event)
 {
     return drupe_event_poll_locked(event);
 }
+
+/* --- Checked mode ----------------------------------------------------------------------------------------
+ */
+
+struct script_told script_told;
+
+static drupe_status answer(drupe_status status)
+{
+    return status == DRUPE_OK ? status : drupe_error_set(status, "Checked mode says no.");
+}
+
+static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
+                                     const drupe_work *work)
+{
+    (void)info, (void)entry, (void)work;
+    script_told.submissions++;
+    return answer(script_told.submission_answer);
+}
+
+static void check_event(const drupe_event *event)
+{
+    (void)event;
+    script_told.events++;
+}
+
+static void check_queue(const drupe_queue *queue, uint64_t number)
+{
+    (void)queue;
+    script_told.queues++;
+    script_told.number = number;
+}
+
+static void check_closed(const drupe_queue *queue)
+{
+    (void)queue;
+    script_told.closed++;
+}
+
+static void check_skipped(uint64_t number)
+{
+    (void)number;
+    script_told.skipped++;
+}
+
+static void check_dropped(uint64_t number)
+{
+    (void)number;
+    script_told.dropped++;
+}
+
+static drupe_status check_memory(void)
+{
+    script_told.memory++;
+    return answer(script_told.memory_answer);
+}
+
+const drupe_checker script_checker = {.submission = check_submission,
+                                      .event = check_event,
+                                      .queue = check_queue,
+                                      .closed = check_closed,
+                                      .skipped = check_skipped,
+                                      .dropped = check_dropped,
+                                      .memory = check_memory};
 
 /* --- Meetings --------------------------------------------------------------------------------------------
  */
@@ -308,7 +368,7 @@ static act at_look;
 
 static drupe_status event_state(drupe_event *event, drupe_event_state *state)
 {
-    const drupe_status status = script.real->event_state(event, state);
+    const drupe_status status = bench_real->event_state(event, state);
     const drupe_error kept = *drupe_error_last();
     if (event == watched && --countdown == 0) at_look();
     drupe_error_restore(&kept);
@@ -320,7 +380,7 @@ void script_at_look(drupe_event *event, int time, void (*to_do)(void))
     watched = event;
     countdown = time;
     at_look = to_do;
-    script.table.event_state = event_state;
+    bench_table.event_state = event_state;
 }
 
 int __wrap_sched_yield(void)

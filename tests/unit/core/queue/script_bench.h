@@ -13,8 +13,6 @@
 
 struct script_bench {
     drupe_memory *memory; /* 64 bytes that the host may use */
-    drupe_backend table;  /* the first backend's */
-    const drupe_backend *real;
     /* How the backend takes work. */
     _Atomic(drupe_status) refuses; /* with this; DRUPE_OK: it takes it */
     bool at_once;                  /* it is over as the call returns, where that can be told */
@@ -62,6 +60,15 @@ size_t script_take_failures(void);
 /* A kernel with so many arguments, which the bench keeps. */
 drupe_kernel *script_kernel(uint32_t nargs);
 void script_release(drupe_event **events, size_t count);
+
+/* A checked mode that counts what it is told and answers as the test says, "Checked mode says no.". */
+struct script_told {
+    drupe_status submission_answer, memory_answer;
+    size_t submissions, events, queues, closed, skipped, dropped, memory;
+    uint64_t number; /* up to which the last queue is over */
+};
+extern struct script_told script_told;
+extern const drupe_checker script_checker;
 
 /* The next time that a thread yields its processor, or is about to take this lock (NULL: any), it does this
  * first. */

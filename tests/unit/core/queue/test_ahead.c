@@ -78,15 +78,10 @@ static int teardown(void **state)
 /* --- Memory ----------------------------------------------------------------------------------------------
  */
 
-static drupe_memory *shared(size_t bytes)
-{
-    return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
-}
-
 /* Work keeps these bytes, whose handle is gone; it is a barrier behind `wait`. */
 static drupe_event *fly(drupe_queue *queue, drupe_event *const *waits, size_t nwaits)
 {
-    drupe_memory *memory = shared(80 * MIB);
+    drupe_memory *memory = bench_shared(80 * MIB);
     drupe_event *event;
     const drupe_keep keep = drupe_memory_keep(memory, queue);
     const drupe_submission s = {
@@ -129,7 +124,7 @@ static void free_lists_are_as_good_as_free(void **state)
 {
     (void)state;
     drupe_memory *idle[2];
-    for (size_t i = 0; i < 2; i++) idle[i] = shared(90 * MIB);
+    for (size_t i = 0; i < 2; i++) idle[i] = bench_shared(90 * MIB);
     drupe_event *event = fly(bench.queue, NULL, 0);
     free_bytes = 400 * MIB; /* an eighth of it is not enough, with the lists it is */
     OK(throttle());
@@ -145,7 +140,7 @@ static void free_lists_are_as_good_as_free(void **state)
 static void nobody_waits_for_its_own_turn(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(80 * MIB);
+    drupe_memory *memory = bench_shared(80 * MIB);
     const drupe_keep keep = drupe_memory_keep(memory, bench.queue);
     const drupe_submission s = {.queue = bench.queue, .keeps = &keep, .nkeeps = 1};
     drupe_event *turn;

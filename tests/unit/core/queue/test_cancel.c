@@ -14,7 +14,7 @@ static void queue_cancel(drupe_queue *queue)
 static int setup(void **state)
 {
     const int result = script_setup(state);
-    script.table.queue_cancel = queue_cancel;
+    bench_table.queue_cancel = queue_cancel;
     cancelled = 0;
     return result;
 }
@@ -81,7 +81,7 @@ static int looks;
 static drupe_status forgetful_state(drupe_event *event, drupe_event_state *state)
 {
     if (looks++ > 0) return drupe_error_set(DRUPE_E_INTERNAL, "It does not know.");
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void what_a_driver_does_not_know_may_have_begun(void **state)
@@ -89,10 +89,10 @@ static void what_a_driver_does_not_know_may_have_begun(void **state)
     (void)state;
     drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(bench.queue, NULL);
     looks = 0;
-    script.table.event_state = forgetful_state;
+    bench_table.event_state = forgetful_state;
     expect_cancelled(1, 1);
     assert_int_equal(looks, 2);
-    script.table.event_state = script.real->event_state;
+    bench_table.event_state = bench_real->event_state;
     expect_given_up(second);
     script_end(first);
     assert_int_equal(script_take_failures(), 0);
@@ -104,7 +104,7 @@ static void a_driver_that_cannot_keeps_what_it_has(void **state)
     drupe_event *gate = bench_gate();
     drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(bench.queue, NULL);
     drupe_event *held = script_fill(bench.queue, gate);
-    script.table.queue_cancel = NULL;
+    bench_table.queue_cancel = NULL;
     OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(left, 2);
     assert_int_equal(given_up, 1);

@@ -7,13 +7,13 @@ static size_t context_failures; /* of the next calls */
 static drupe_status queue_open(drupe_queue *queue, uint32_t flags)
 {
     if (queue_answer != DRUPE_OK) return drupe_error_set(queue_answer, "No queue.");
-    return script.real->queue_open(queue, flags);
+    return bench_real->queue_open(queue, flags);
 }
 
 static drupe_status context_open(drupe_context *context)
 {
     if (context_failures) return context_failures--, drupe_error_set(DRUPE_E_INTERNAL, "No context.");
-    return script.real->context_open(context);
+    return bench_real->context_open(context);
 }
 
 static drupe_device *part_of(const char *filter)
@@ -47,7 +47,7 @@ static void whether_parts_stand_alone_is_asked_until_it_is_known(void **state)
     drupe_device *part = part_of("host:cpu:0.0");
     drupe_context *context;
     drupe_queue *queue;
-    script.table.queue_open = queue_open;
+    bench_table.queue_open = queue_open;
     queue_answer = DRUPE_E_NO_MEMORY;
     FAILS(drupe_device_queue(part, &queue), DRUPE_E_NO_MEMORY, "No queue.");
     assert_null(queue);
@@ -63,8 +63,8 @@ static void a_part_without_its_own_context_has_none(void **state)
     (void)state;
     drupe_device *part = part_of("host:cpu:0.0");
     drupe_context *context;
-    script.table.queue_open = script_strict;
-    script.table.context_open = context_open;
+    bench_table.queue_open = script_strict;
+    bench_table.context_open = context_open;
     context_failures = 1;
     FAILS(drupe_device_context(part, &context), DRUPE_E_INTERNAL, "No context.");
     assert_null(context);
@@ -118,7 +118,7 @@ static void what_is_about_to_go_is_not_given_out(void **state)
     (void)state;
     drupe_context *context;
     drupe_queue *queue;
-    script.table.queue_open = script_strict;
+    bench_table.queue_open = script_strict;
     part = part_of("host:cpu:0.0");
     OK(drupe_device_context(part, &context));
     script_at_lock(NULL, ask_for_context);

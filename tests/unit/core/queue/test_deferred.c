@@ -35,7 +35,7 @@ static drupe_status submit_kernel(const drupe_submit *s, drupe_kernel *kernel, c
     assert_int_equal(args[0].kind, DRUPE_ARG_LOCAL);
     launched_local = args[0].size;
     memcpy(&launched_value, args[1].value, sizeof launched_value);
-    const drupe_status status = script.real->submit_kernel(s, kernel, range, args, nargs);
+    const drupe_status status = bench_real->submit_kernel(s, kernel, range, args, nargs);
     test_script_finish(s->event, true);
     return status;
 }
@@ -48,7 +48,7 @@ static void the_arguments_are_those_of_the_call(void **state)
     drupe_range range = {.dims = 1, .global = {4}};
     uint64_t value = 42;
     drupe_arg args[] = {{DRUPE_ARG_LOCAL, 96, NULL}, {DRUPE_ARG_VALUE, sizeof value, &value}};
-    script.table.submit_kernel = submit_kernel;
+    bench_table.submit_kernel = submit_kernel;
     OK(drupe_submit_kernel(&s, script_kernel(2), &range, args, 2, &event));
     value = 0;
     args[0] = args[1] = (drupe_arg){0};
@@ -221,7 +221,7 @@ static void old_failures_are_no_mark(void **state)
     test_script_finish(first, false);
     FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no.");
     script.finishes = true; /* the barrier that takes the place of the mark, too */
-    script.table.event_notify = event_notify;
+    bench_table.event_notify = event_notify;
     drupe_event *event = host_function(bench.queue, NULL);
     await_telling(); /* `behind` is its mark */
     test_script_finish(behind, false);
@@ -242,7 +242,7 @@ static void a_mark_does_not_fail_for_what_stands_behind_it(void **state)
     const drupe_error mine = {.status = DRUPE_E_INVALID, .text = "mine"};
     drupe_event *turn;
     sem_init(&asked, 0, 0);
-    script.table.event_notify = event_notify;
+    bench_table.event_notify = event_notify;
     script_silent(bench.queue);
     OK(drupe_submit_turn(&s, &turn));
     await_telling();

@@ -91,11 +91,11 @@ static void what_was_copied_at_once_is_not_waited_for(void **state)
 {
     (void)state;
     drupe_event *out;
-    script.table.submit_copy = copy_at_once;
+    bench_table.submit_copy = copy_at_once;
     OK(copy_out(&out));
     assert_int_equal(drupe_event_state_of(out), DRUPE_EVENT_COMPLETE);
     assert_null(bench.queue->names.fetch);
-    script.table.submit_copy = script.real->submit_copy;
+    bench_table.submit_copy = bench_real->submit_copy;
     drupe_event *in = copy_in();
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_SUBMITTED);
     script_end(in);
@@ -146,71 +146,11 @@ static void what_fails_meanwhile_is_not_read(void **state)
 /* --- Checked mode ----------------------------------------------------------------------------------------
  */
 
-static struct {
-    drupe_status submission_answer, memory_answer;
-    size_t submissions, events, skipped, dropped;
-} seen;
-
-static drupe_status answer(drupe_status status)
-{
-    return status == DRUPE_OK ? status : drupe_error_set(status, "Checked mode says no.");
-}
-
-static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
-                                     const drupe_work *work)
-{
-    (void)info, (void)entry, (void)work;
-    seen.submissions++;
-    return answer(seen.submission_answer);
-}
-
-static void check_event(const drupe_event *event)
-{
-    (void)event;
-    seen.events++;
-}
-
-static void check_queue(const drupe_queue *queue, uint64_t number)
-{
-    (void)queue, (void)number;
-}
-
-static void check_closed(const drupe_queue *queue)
-{
-    (void)queue;
-}
-
-static void check_skipped(uint64_t number)
-{
-    (void)number;
-    seen.skipped++;
-}
-
-static void check_dropped(uint64_t number)
-{
-    (void)number;
-    seen.dropped++;
-}
-
-static drupe_status check_memory(void)
-{
-    return answer(seen.memory_answer);
-}
-
-static const drupe_checker checker = {.submission = check_submission,
-                                      .event = check_event,
-                                      .queue = check_queue,
-                                      .closed = check_closed,
-                                      .skipped = check_skipped,
-                                      .dropped = check_dropped,
-                                      .memory = check_memory};
-
 static int setup_checked(void **state)
 {
     const int result = setup(state);
     drupe_check_begin();
-    atomic_store(&drupe_checker_now, &checker);
-    memset(&seen, 0, sizeof seen);
+    atomic_store(&drupe_checker_now, &script_checker);
     return result;
 }
 
@@ -237,7 +177,7 @@ static void checked_mode_may_refuse_a_submission(void **state)
     drupe_event *event;
     released = 0;
     for (int i = 0; i < 2; i++) {
-        seen.submission_answer = i ? DRUPE_OK : DRUPE_E_CHECK;
+        script_told.submission_answer = i ? DRUPE_OK : DRUPE_E_CHECK;
         if (i) {
             OK(drupe_submit_barrier(&s, &event));
             script_end(event);
@@ -246,8 +186,8 @@ static void checked_mode_may_refuse_a_submission(void **state)
             FAILS(drupe_submit_barrier(&s, &event), DRUPE_E_CHECK, "Checked mode says no.");
             assert_null(event);
         }
-        assert_int_equal(seen.submissions, i + 1);
-        assert_int_equal(seen.dropped, i + 1);
+        assert_int_equal(script_told.submissions, i + 1);
+        assert_int_equal(script_told.dropped, i + 1);
         assert_int_equal(released, i + 1);
     }
 }
@@ -257,15 +197,15 @@ static void checked_mode_hears_of_what_the_caller_knows(void **state)
     (void)state;
     drupe_event *event = script_fill(bench.queue, NULL);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_SUBMITTED);
-    assert_int_equal(seen.events, 0);
+    assert_int_equal(script_told.events, 0);
     test_script_finish(event, true);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_COMPLETE);
-    assert_int_equal(seen.events, 1);
+    assert_int_equal(script_told.events, 1);
     OK(drupe_event_wait(event, LONG)); /* though it is known to be over */
-    assert_int_equal(seen.events, 2);
-    seen.memory_answer = DRUPE_E_CHECK;
+    assert_int_equal(script_told.events, 2);
+    script_told.memory_answer = DRUPE_E_CHECK;
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_CHECK, "Checked mode says no.");
-    seen.memory_answer = DRUPE_OK;
+    script_told.memory_answer = DRUPE_OK;
     drupe_event_release(event);
 }
 
@@ -284,13 +224,13 @@ static void checked_mode_hears_of_what_did_not_run(void **state)
     test_script_finish(failed, false);
     assert_int_equal(drupe_event_state_of(failed), DRUPE_EVENT_FAILED);
     drupe_event *behind = script_fill(bench.queue, NULL);
-    assert_int_equal(seen.skipped, 1);
+    assert_int_equal(script_told.skipped, 1);
     FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
     assert_int_equal(script_take_failures(), 0);
-    script.table.submit_fill = fill_at_once;
+    bench_table.submit_fill = fill_at_once;
     drupe_event *runs = script_fill(bench.queue, NULL);
     assert_int_equal(drupe_event_state_of(runs), DRUPE_EVENT_COMPLETE);
-    assert_int_equal(seen.skipped, 1);
+    assert_int_equal(script_told.skipped, 1);
     drupe_event_release(failed);
     drupe_event_release(behind);
     drupe_event_release(runs);

@@ -108,7 +108,7 @@ static void a_driver_need_not_tell_of_ends(void **state)
     (void)state;
     drupe_queue *far = bench_elsewhere();
     drupe_event *event = script_fill(bench.queue, NULL), *behind;
-    script.table.event_notify = NULL;
+    bench_table.event_notify = NULL;
     script.finishes = true;
     OK(bench_barrier(far, event, &behind));
     assert_int_equal(drupe_event_state_of(behind), DRUPE_EVENT_QUEUED);

@@ -128,7 +128,7 @@ static void a_shared_queue_gets_no_times(void **state)
     (void)state;
     void *handle;
     drupe_queue *shared = script_queue(0), *has = script_queue(DRUPE_QUEUE_PROFILING);
-    script.table.queue_native = native;
+    bench_table.queue_native = native;
     for (int i = 0; i < 2; i++) {
         handle = NULL;
         OK(drupe_queue_native(shared, &handle));
@@ -138,7 +138,7 @@ static void a_shared_queue_gets_no_times(void **state)
     (void)drupe_queue_profile(true); /* it cannot be told yet */
     assert_int_equal(timed, 0);
     assert_false(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
-    script.table.queue_time = queue_time;
+    bench_table.queue_time = queue_time;
     (void)drupe_queue_profile(true);
     assert_int_equal(timed, 1);
     assert_true(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
@@ -151,7 +151,7 @@ static void a_shared_queue_gets_no_times(void **state)
 static void an_unordered_queue_infers_nothing(void **state)
 {
     (void)state;
-    script.table.gpu_faults_last = true;
+    bench_table.gpu_faults_last = true;
     bench.device->type = DRUPE_DEVICE_GPU;
     drupe_queue *ordered = script_queue(0), *unordered = script_queue(DRUPE_QUEUE_OUT_OF_ORDER);
     assert_true(ordered->infers);
@@ -211,7 +211,7 @@ static void a_queue_ends_without_a_mark(void **state)
 {
     (void)state;
     drupe_queue *queue = script_queue(0);
-    script.table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     for (int good = 0; good < 2; good++) {
         script.refuses = DRUPE_OK;
         script_silent(queue);
@@ -242,7 +242,7 @@ static void behind_a_failure_the_driver_is_asked(void **state)
 {
     (void)state;
     drupe_event *event;
-    script.table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     for (int in_time = 0; in_time < 2; in_time++) {
         script_silent(bench.queue);
         event = script_fill(bench.queue, NULL);
@@ -265,56 +265,6 @@ static void behind_a_failure_the_driver_is_asked(void **state)
 /* --- Checked mode ----------------------------------------------------------------------------------------
  */
 
-static struct {
-    unsigned queue, closed, memory, event, breach;
-    uint64_t number;
-} told;
-
-static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
-                                     const drupe_work *work)
-{
-    (void)info, (void)entry, (void)work;
-    return DRUPE_OK;
-}
-
-static void check_event(const drupe_event *event)
-{
-    (void)event;
-    told.event++;
-}
-
-static void check_queue(const drupe_queue *queue, uint64_t number)
-{
-    (void)queue;
-    told.queue++;
-    told.number = number;
-}
-
-static void check_closed(const drupe_queue *queue)
-{
-    (void)queue;
-    told.closed++;
-}
-
-static void check_number(uint64_t number)
-{
-    (void)number;
-}
-
-static drupe_status check_memory(void)
-{
-    told.memory++;
-    return told.breach ? drupe_error_set(DRUPE_E_CHECK, "Out of bounds.") : DRUPE_OK;
-}
-
-static const drupe_checker checker = {.submission = check_submission,
-                                      .event = check_event,
-                                      .queue = check_queue,
-                                      .closed = check_closed,
-                                      .skipped = check_number,
-                                      .dropped = check_number,
-                                      .memory = check_memory};
-
 static void checked_mode_hears_of_waits_and_ends(void **state)
 {
     (void)state;
@@ -324,41 +274,41 @@ static void checked_mode_hears_of_waits_and_ends(void **state)
     drupe_event *event, *taken = NULL;
     void *user;
     script.finishes = true;
-    atomic_store(&drupe_checker_now, &checker);
+    atomic_store(&drupe_checker_now, &script_checker);
     atomic_fetch_add(&drupe_check_depth, 1);
-    memset(&told, 0, sizeof told);
+    script_told = (struct script_told){0};
     event = script_fill(queue, NULL);
     const uint64_t latest = drupe_inflight_latest();
     OK(drupe_queue_wait(queue, LONG));
-    assert_int_equal(told.queue, 1);
-    assert_int_equal(told.number, latest);
-    assert_int_equal(told.memory, 1);
-    told.breach = 1;
-    FAILS(drupe_queue_wait(queue, LONG), DRUPE_E_CHECK, "Out of bounds.");
-    told.breach = 0;
+    assert_int_equal(script_told.queues, 1);
+    assert_int_equal(script_told.number, latest);
+    assert_int_equal(script_told.memory, 1);
+    script_told.memory_answer = DRUPE_E_CHECK;
+    FAILS(drupe_queue_wait(queue, LONG), DRUPE_E_CHECK, "Checked mode says no.");
+    script_told.memory_answer = DRUPE_OK;
     OK(drupe_watch_open(NULL, NULL, &watch));
     OK(drupe_watch_add(watch, event, NULL));
-    told.event = 0;
+    script_told.events = 0;
     while (!drupe_watch_take(watch, &taken, &user)) sched_yield();
-    assert_int_equal(told.event, 1);
+    assert_int_equal(script_told.events, 1);
     drupe_event_release(taken);
     drupe_event_release(event);
     OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &event));
     OK(drupe_watch_turn(watch, event, NULL));
     while (!drupe_watch_take(watch, &taken, &user)) sched_yield();
-    assert_int_equal(told.event, 1); /* it is the caller's turn, and not over */
+    assert_int_equal(script_told.events, 1); /* it is the caller's turn, and not over */
     OK(drupe_event_finish(event, NULL));
     drupe_event_release(taken);
     drupe_event_release(event);
     drupe_watch_close(watch, NULL);
-    told.queue = 0;
+    script_told.queues = 0;
     drupe_queue_release(queue);
-    assert_int_equal(told.queue, 1); /* who lets it go has waited for it */
-    assert_int_equal(told.number, UINT64_MAX);
-    assert_int_equal(told.closed, 1);
+    assert_int_equal(script_told.queues, 1); /* who lets it go has waited for it */
+    assert_int_equal(script_told.number, UINT64_MAX);
+    assert_int_equal(script_told.closed, 1);
     drupe_queue_release_inside(inner);
-    assert_int_equal(told.queue, 1); /* core's own wait orders nothing for the program */
-    assert_int_equal(told.closed, 2);
+    assert_int_equal(script_told.queues, 1); /* core's own wait orders nothing for the program */
+    assert_int_equal(script_told.closed, 2);
     atomic_fetch_sub(&drupe_check_depth, 1);
     atomic_store(&drupe_checker_now, before);
 }

@@ -8,14 +8,14 @@ static _Atomic(int) looks; /* at events, by the driver */
 static drupe_status count_looks(drupe_event *event, drupe_event_state *state)
 {
     atomic_fetch_add(&looks, 1);
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static int setup(void **state)
 {
     const int result = script_setup_gpu(state);
-    script.table.gpu_faults_last = true;
-    script.table.event_state = count_looks;
+    bench_table.gpu_faults_last = true;
+    bench_table.event_state = count_looks;
     queue = script_queue(0);
     memory = bench_memory(queue, DRUPE_MEM_SHARED, 64);
     assert_true(queue->infers);

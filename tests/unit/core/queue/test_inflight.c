@@ -6,13 +6,13 @@ static _Atomic(int) looks; /* at events, by the driver */
 static drupe_status count_looks(drupe_event *event, drupe_event_state *state)
 {
     atomic_fetch_add(&looks, 1);
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static int setup(void **state)
 {
     const int result = script_setup(state);
-    script.table.event_state = count_looks;
+    bench_table.event_state = count_looks;
     atomic_store(&looks, 0);
     return result;
 }
@@ -72,7 +72,7 @@ static void a_submission_has_so_many_objects_at_most(void **state)
 static drupe_status number_of(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
     if (key != DRUPE_INFO_MAX_PARAMETER_SIZE && key != DRUPE_INFO_LOCAL_MEM_SIZE)
-        return script.real->device_info(device, key, number, text);
+        return bench_real->device_info(device, key, number, text);
     number[0] = 1024;
     return DRUPE_OK;
 }
@@ -81,7 +81,7 @@ static drupe_status number_of(drupe_device *device, drupe_info key, uint64_t num
 static void references_are_passed_on(void **state)
 {
     (void)state;
-    script.table.device_info = number_of;
+    bench_table.device_info = number_of;
     (void)drupe_device_number(bench.device, DRUPE_INFO_MAX_PARAMETER_SIZE, 0);
     (void)drupe_device_number(bench.device, DRUPE_INFO_LOCAL_MEM_SIZE, 0);
     drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 64), *memories[] = {memory};
@@ -194,7 +194,7 @@ static void a_driver_whose_looks_may_wait_is_seldom_asked(void **state)
     (void)state;
     drupe_event *events[65]; /* the first is submitted to an empty queue */
     for (int slow = 0; slow < 2; slow++) {
-        script.table.state_waits = slow == 1;
+        bench_table.state_waits = slow == 1;
         bench.queue->polling.polls = 0;
         atomic_store(&looks, 0);
         for (size_t i = 0; i < 65; i++) {
@@ -214,7 +214,7 @@ static void others_are_asked_as_any_driver(void **state)
     drupe_event *events[MANY];
     drupe_memory *large = bench_memory(bench.queue, DRUPE_MEM_SHARED, 1 << 20);
     drupe_queue *unordered = script_queue(DRUPE_QUEUE_OUT_OF_ORDER);
-    script.table.state_waits = true;
+    bench_table.state_waits = true;
     for (int big = 0; big < 2; big++) {
         bench.queue->polling.polls = 0;
         atomic_store(&looks, 0);
@@ -269,7 +269,7 @@ static uint64_t waited_ns;
 static drupe_status queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     waited_ns = timeout_ns;
-    return script.real->queue_wait(queue, timeout_ns);
+    return bench_real->queue_wait(queue, timeout_ns);
 }
 
 static drupe_status native(drupe_queue *queue, void **handle)
@@ -283,9 +283,9 @@ static void a_driver_with_more_to_do_is_not_waited_for(void **state)
     (void)state;
     drupe_queue *other;
     void *handle;
-    script.table.event_wait = wait_and_add;
-    script.table.queue_wait = queue_wait;
-    script.table.queue_native = native;
+    bench_table.event_wait = wait_and_add;
+    bench_table.queue_wait = queue_wait;
+    bench_table.queue_native = native;
     other = script_queue(0);
     drupe_event *busy = script_fill(other, NULL); /* so that it never says that it is idle */
     for (int i = 0; i < 2; i++) {
@@ -322,9 +322,9 @@ static void a_failure_that_is_known_is_not_told_twice(void **state)
     script_silent(bench.queue);
     drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
-    script.table.queue_wait = failing_wait;
+    bench_table.queue_wait = failing_wait;
     FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
-    script.table.queue_wait = script.real->queue_wait;
+    bench_table.queue_wait = bench_real->queue_wait;
     assert_int_equal(script_take_failures(), 0);
     drupe_event_release(failed);
 }

@@ -70,7 +70,7 @@ static void a_backend_may_take_the_one_before_apart_from_waits(void **state)
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         drupe_event *native = native_on(other), *event = NULL, *waits[2];
         size_t count = 9;
-        script.table.takes_predecessor = cases[i].minds;
+        bench_table.takes_predecessor = cases[i].minds;
         drupe_event *before = fallible(native);
         script.at_once = cases[i].at_once;
         OK(bench_fill(bench.queue, script.memory, 1, NULL, cases[i].event ? &event : NULL));
@@ -166,8 +166,8 @@ static void hints_reach_a_driver_that_takes_them(void **state)
     (void)state;
     const drupe_submission s = {.queue = bench.queue};
     char *at = drupe_memory_pointer(script.memory);
-    script.table.submit_prefetch = submit_prefetch;
-    script.table.submit_advise = submit_advise;
+    bench_table.submit_prefetch = submit_prefetch;
+    bench_table.submit_advise = submit_advise;
     OK(drupe_submit_prefetch(&s, at + 8, 16, NULL));
     assert_ptr_equal(hinted, at + 8);
     assert_int_equal(hinted_bytes, 16);
@@ -240,7 +240,7 @@ static drupe_status hold_waiter(drupe_event *event, drupe_event_state *state)
         atomic_store(&at_it, true);
         while (atomic_load(&held)) sched_yield();
     }
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 /* What failed and was reported proves nothing, also while the waiter has not put it away. */
@@ -251,7 +251,7 @@ static void a_mark_stands_behind_what_the_caller_failed(void **state)
     drupe_queue *other = script_queue(0);
     drupe_event *native = native_on(other), *turn, *first, *second;
     drupe_watch *watch;
-    script.table.event_state = hold_waiter;
+    bench_table.event_state = hold_waiter;
     OK(bench_barrier(bench.queue, NULL, NULL));
     OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &turn));
     atomic_store(&held, true);

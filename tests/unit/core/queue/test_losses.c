@@ -35,7 +35,7 @@ static void a_silent_driver_is_not_told_of_the_end_of_events(void **state)
     (void)state;
     drupe_event *events[3];
     drupe_queue *queue = script_queue(0);
-    script.table.event_close = event_close;
+    bench_table.event_close = event_close;
     for (int i = 0; i < 3; i++) {
         events[i] = script_fill(queue, NULL);
         test_script_finish(events[i], true);
@@ -68,7 +68,7 @@ static void what_a_silent_driver_has_stays_as_it_is(void **state)
     (void)state;
     drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 64);
     drupe_event *event;
-    script.table.queue_flush = queue_flush;
+    bench_table.queue_flush = queue_flush;
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     assert_int_equal(flushes, 0);
     drupe_core_device_lost(bench.device, &error, true);
@@ -97,7 +97,7 @@ static drupe_status ask_nothing(drupe_event *event, drupe_event_state *state)
 
 static void lose(void)
 {
-    script.table.event_state = ask_nothing;
+    bench_table.event_state = ask_nothing;
     drupe_core_device_lost(bench.device, &error, true);
 }
 
@@ -112,7 +112,7 @@ static void what_is_lost_meanwhile_is_not_given_up(void **state)
     (void)state;
     size_t left, given_up;
     drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(bench.queue, NULL);
-    script.table.queue_cancel = cancel_nothing;
+    bench_table.queue_cancel = cancel_nothing;
     script_at_lock(&bench.queue->lock, lose_next);
     OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(given_up, 0);
@@ -129,7 +129,7 @@ static void a_backend_may_know_nothing_of_faults(void **state)
 {
     (void)state;
     const drupe_fault fault = {.signal = SIGSEGV, .address = 0x10, .owner = &bench};
-    script.table.device_fault = NULL;
+    bench_table.device_fault = NULL;
     drupe_fault_deliver(&fault);
     OK(drupe_loss_check(bench.device));
 }

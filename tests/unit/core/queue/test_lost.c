@@ -264,7 +264,7 @@ static void a_lost_queue_gets_no_times(void **state)
 {
     (void)state;
     const drupe_error error = reason("The device went away.");
-    script.table.queue_time = no_times;
+    bench_table.queue_time = no_times;
     drupe_core_device_lost(bench.device, &error, true);
     (void)drupe_queue_profile(true);
     assert_false(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);

@@ -3,11 +3,6 @@
 #include "core/queue/valid.h"
 #include "queue/script_bench.h"
 
-static drupe_memory *shared(size_t bytes)
-{
-    return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
-}
-
 static drupe_status nothing(void *unused)
 {
     (void)unused;
@@ -35,7 +30,7 @@ static void settle(drupe_event **events, size_t count)
 static void what_is_only_read_is_not_marked(void **state)
 {
     (void)state;
-    drupe_memory *source = shared(64), *target = shared(64);
+    drupe_memory *source = bench_shared(64), *target = bench_shared(64);
     drupe_event *failure = script_failure(bench.queue);
     const drupe_submission s = {.queue = bench.queue};
     OK(drupe_submit_copy(&s, drupe_memory_pointer(target), drupe_memory_pointer(source), 64, NULL));
@@ -54,7 +49,7 @@ static void with_many_references_all_behind_the_last_bit_are_written(void **stat
     drupe_event *failure = script_failure(bench.queue);
     const drupe_effects effects = {.writes = 2, .replaces = 2};
     for (size_t i = 0; i < MANY; i++) {
-        memory[i] = shared(64);
+        memory[i] = bench_shared(64);
         keeps[i] = drupe_memory_keep(memory[i], bench.queue);
     }
     const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
@@ -75,7 +70,7 @@ static void with_many_references_all_behind_the_last_bit_are_written(void **stat
 static void the_next_handle_of_a_piece_is_not_marked(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(4096), *next;
+    drupe_memory *memory = bench_shared(4096), *next;
     drupe_event *gate = bench_gate(), *event;
     const drupe_error error = {.status = DRUPE_E_INVALID, .text = "mine"};
     const void *at = drupe_memory_pointer(memory);
@@ -96,7 +91,7 @@ static void what_waits_for_a_reported_failure_did_not_run(void **state)
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     drupe_event *failure = script_failure(other), *event;
     assert_int_equal(drupe_event_wait(failure, 0), DRUPE_E_INTERNAL);
     OK(bench_fill(bench.queue, memory, 1, failure, &event));
@@ -114,7 +109,7 @@ static void a_sentence_ends_once(void **state)
     static const char *const expected[] = {"without an end. It holds no result.",
                                            "with one. It holds no result."};
     for (size_t i = 0; i < 2; i++) {
-        drupe_memory *memory = shared(64);
+        drupe_memory *memory = bench_shared(64);
         drupe_event *gate = bench_gate(), *event;
         drupe_error error = {.status = DRUPE_E_INVALID};
         snprintf(error.text, sizeof error.text, "%s", texts[i]);
@@ -132,7 +127,7 @@ static void a_sentence_ends_once(void **state)
 /* Marked while there was no memory to say why. */
 static drupe_memory *unexplained(void)
 {
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     drupe_event *failure = script_failure(bench.queue);
     drupe_queue_collect(bench.queue);
     wrap_plan(WRAP_MALLOC, 1);
@@ -146,7 +141,7 @@ static drupe_memory *unexplained(void)
 static void without_memory_the_mark_says_so(void **state)
 {
     (void)state;
-    drupe_memory *memory = unexplained(), *out = shared(64);
+    drupe_memory *memory = unexplained(), *out = bench_shared(64);
     const drupe_submission s = {.queue = bench.queue};
     FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "there was no host memory to keep the reason");
     FAILS(drupe_submit_copy(&s, drupe_memory_pointer(out), drupe_memory_pointer(memory), 64, NULL),
@@ -174,7 +169,7 @@ static void a_new_result_lifts_its_own_mark(void **state)
 {
     (void)state;
     enum { MANY = 70 };
-    drupe_memory *memory = shared(64), *other = shared(64);
+    drupe_memory *memory = bench_shared(64), *other = bench_shared(64);
     drupe_event *failure = script_failure(bench.queue);
     drupe_keep keeps[MANY] = {{NULL, NULL}};
     OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
@@ -213,7 +208,7 @@ drupe_cause *__wrap_drupe_queue_pending_failure(drupe_queue *queue, uint64_t num
 static void a_cause_that_comes_during_the_walk_has_it_repeated(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(64), *behind = shared(64);
+    drupe_memory *memory = bench_shared(64), *behind = bench_shared(64);
     drupe_event *event;
     const drupe_error error = {.status = DRUPE_E_INVALID, .text = "mine"};
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
@@ -239,7 +234,7 @@ static void a_cause_that_comes_during_the_walk_has_it_repeated(void **state)
 static void memory_without_a_mark_is_read_while_marks_are_owed(void **state)
 {
     (void)state;
-    drupe_memory *from = shared(64), *to = shared(64);
+    drupe_memory *from = bench_shared(64), *to = bench_shared(64);
     const drupe_submission s = {.queue = bench.queue};
     drupe_marks_ask(bench.queue);
     OK(drupe_memory_contents(from));
@@ -277,10 +272,10 @@ static void a_late_mark_is_seen(void **state)
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_memory *clean = shared(64), *out = shared(64);
+    drupe_memory *clean = bench_shared(64), *out = bench_shared(64);
     drupe_event *event = NULL;
     for (int report = 0; report < 2; report++) {
-        to_mark = shared(64);
+        to_mark = bench_shared(64);
         drupe_keep keeps[] = {drupe_memory_keep(clean, bench.queue),
                               drupe_memory_keep(out, bench.queue),
                               {&dropped, count_drop},
@@ -352,7 +347,7 @@ static void without_memory_for_what_is_waited_for_nothing_is_submitted(void **st
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_memory *memory = shared(4096), *next;
+    drupe_memory *memory = bench_shared(4096), *next;
     drupe_event *event, *before;
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     drupe_memory_release(memory);

@@ -33,16 +33,6 @@ static drupe_status fails(void *unused)
     return drupe_error_set(DRUPE_E_INVALID, PLANNED);
 }
 
-/* Wait for what there is, and forget how it ended. */
-static void settle(drupe_queue *queue)
-{
-    drupe_failure failure;
-    for (int i = 0; i < 100 && !drupe_queue_idle(queue, LONG / 100); i++) continue;
-    (void)!drupe_queue_wait(queue, LONG);
-    while (drupe_failure_take(&failure)) continue;
-    drupe_queue_collect(queue);
-}
-
 static void submit_on(drupe_queue *queue)
 {
     drupe_event *gate = NULL, *events[12] = {NULL}, *waits[40];
@@ -69,7 +59,7 @@ static void submit_on(drupe_queue *queue)
     ends_good(bench_barrier(queue, events[2], &events[6]));
     if (events[3]) ends_good(drupe_event_finish(events[3], &error));
     (void)!drupe_event_finish(gate, NULL);
-    settle(queue);
+    ends_settle(queue);
     for (size_t i = 0; i < DRUPE_COUNT_OF(events); i++) drupe_event_release(events[i]);
     drupe_event_release(gate);
     drupe_memory_accept(memory);
@@ -101,7 +91,7 @@ static void watching_and_cancelling(void)
             ends_good(drupe_queue_cancel(queues[i], &left, &given_up));
         }
         (void)!drupe_event_finish(gate, NULL);
-        for (size_t i = 0; i < 2; i++) settle(queues[i]);
+        for (size_t i = 0; i < 2; i++) ends_settle(queues[i]);
         while (drupe_watch_take(watch, &taken, &user)) drupe_event_release(taken);
     }
     drupe_watch_close(watch, NULL);

@@ -74,13 +74,13 @@ static int timed; /* times that a driver was asked for */
 static drupe_status event_times(drupe_event *event, drupe_times *times)
 {
     timed++;
-    return script.real->event_times(event, times);
+    return bench_real->event_times(event, times);
 }
 
 static void find_end(void (*meanwhile)(void), bool by_queue)
 {
     drupe_queue *queue;
-    script.table.event_times = event_times;
+    bench_table.event_times = event_times;
     queue = script_queue(DRUPE_QUEUE_PROFILING);
     drupe_event *event = script_fill(queue, NULL);
     test_script_finish(event, true);
@@ -148,7 +148,7 @@ static drupe_status wait_in_vain(drupe_event *event, uint64_t timeout_ns)
 static void what_ends_as_the_wait_does_is_over(void **state)
 {
     (void)state;
-    script.table.event_wait = wait_in_vain;
+    bench_table.event_wait = wait_in_vain;
     for (int i = 0; i < 2; i++) {
         drupe_event *event = script_fill(bench.queue, NULL);
         good = i == 0;
@@ -169,7 +169,7 @@ static void a_failure_without_a_reason_gets_one(void **state)
 {
     (void)state;
     drupe_event *event = script_fill(bench.queue, NULL);
-    script.table.event_state = fails_silently;
+    bench_table.event_state = fails_silently;
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "a failure without a reason");
     drupe_event_release(event);
 }
@@ -193,7 +193,7 @@ static drupe_status hold_settling(drupe_event *event, drupe_event_state *state)
         sem_post(&held.entered);
         while (sem_wait(&held.go) != 0) continue;
     }
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void let_go(void)
@@ -254,8 +254,8 @@ static void others_wait_for_the_thread_that_writes(void **state)
                                           what_waits_for_it_fails_behind_it,
                                           what_is_submitted_behind_it_does_not_run, it_is_not_given_up};
     (void)state;
-    script.table.event_state = hold_settling;
-    script.table.queue_cancel = cancel_nothing;
+    bench_table.event_state = hold_settling;
+    bench_table.queue_cancel = cancel_nothing;
     held.other = script_queue(0);
     for (size_t i = 0; i < DRUPE_COUNT_OF(looks); i++) {
         sem_init(&held.entered, 0, 0);

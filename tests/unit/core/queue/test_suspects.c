@@ -170,7 +170,7 @@ static const char *failure_text; /* of the next wait for the driver's queue, whi
 
 static drupe_status queue_wait(drupe_queue *of, uint64_t timeout_ns)
 {
-    if (!failure_text) return script.real->queue_wait(of, timeout_ns);
+    if (!failure_text) return bench_real->queue_wait(of, timeout_ns);
     drupe_error_set(DRUPE_E_INTERNAL, "%s", failure_text);
     failure_text = NULL;
     return DRUPE_E_INTERNAL;
@@ -226,7 +226,7 @@ static void submit_silently(const char *label, uintptr_t of_cell)
 static drupe_failure silent_failure(const char *text)
 {
     drupe_failure failure, cause;
-    script.table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     script.finishes = true;
     failure_text = text;
     assert_int_equal(drupe_queue_wait(queue, LONG), DRUPE_E_INTERNAL);
@@ -327,7 +327,7 @@ static void later_work_may_be_to_blame_as_well(void **state)
 {
     (void)state;
     char wider[400];
-    script.table.gpu_faults_last = true;
+    bench_table.gpu_faults_last = true;
     bench.device->type = DRUPE_DEVICE_GPU;
     queue = script_queue(0);
     bench.device->type = DRUPE_DEVICE_CPU;

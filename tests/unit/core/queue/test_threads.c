@@ -1,11 +1,9 @@
 /* Core's threads: the workers that run host functions, the waiter that serves what is deferred, and how they
  * end. What another thread does meanwhile is done where a thread waits. */
+#include "core_ends.h"
 #include "drupe/fault.h"
-#include "fault/leave.h"
 #include "queue/script_bench.h"
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* --- Where threads wait ----------------------------------------------------------------------------------
  */
@@ -162,28 +160,20 @@ static void the_end_waits_for_jobs_that_end(void **state)
 /* --- Faults, each in a process of its own ----------------------------------------------------------------
  */
 
-static void expect(bool good, int line)
-{
-    if (good) return;
-    fprintf(stderr, "line %d: %s\n", line, drupe_error_last()->text);
-    leave(1);
-}
-#define EXPECT(condition) expect((condition), __LINE__)
+static void (*body)(void);
 
-static void in_a_process(void (*body)(void))
+static void begin_process(void)
 {
-    int status = 0;
-    const pid_t child = fork(); /* the library is closed */
-    if (child == 0) {
-        void *state = NULL;
-        alarm(60);
-        EXPECT(script_setup(&state) == 0 && drupe_fault_install(NULL) == DRUPE_OK);
-        script.finishes = true;
-        body();
-        leave(0);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    assert_int_equal(status, 0);
+    void *state = NULL;
+    ENDS_MUST(script_setup(&state) == 0 && drupe_fault_install(NULL) == DRUPE_OK);
+    script.finishes = true;
+    body();
+}
+
+static void in_a_process(void (*what)(void))
+{
+    body = what;
+    ends_in_child(begin_process); /* the library is closed */
 }
 
 static drupe_status fault(void *unused)
@@ -204,7 +194,7 @@ static drupe_status run(drupe_host_fn fn)
 {
     const drupe_submission s = {.queue = bench.queue};
     drupe_event *event;
-    EXPECT(drupe_submit_host(&s, fn, NULL, &event) == DRUPE_OK);
+    ENDS_MUST(drupe_submit_host(&s, fn, NULL, &event) == DRUPE_OK);
     const drupe_status status = drupe_event_wait(event, LONG);
     drupe_event_release(event);
     return status;
@@ -220,7 +210,7 @@ static drupe_status fault_alone(void *unused)
 /* The job fails before its thread is replaced. */
 static void fault_without_another(void)
 {
-    EXPECT(run(fault_alone) == DRUPE_E_DEVICE_LOST);
+    ENDS_MUST(run(fault_alone) == DRUPE_E_DEVICE_LOST);
     while (!wrap_made()) sched_yield();
     wrap_plan(WRAP_NOTHING, 0);
 }
@@ -232,9 +222,9 @@ static void no_thread_comes_in_its_place(void)
     wrap_plan(WRAP_THREAD, 1);
     drupe_event *event = NULL;
     const drupe_submission s = {.queue = bench.queue};
-    EXPECT(drupe_submit_host(&s, good, NULL, &event) == DRUPE_E_NO_MEMORY); /* nobody would run it */
+    ENDS_MUST(drupe_submit_host(&s, good, NULL, &event) == DRUPE_E_NO_MEMORY); /* nobody would run it */
     wrap_plan(WRAP_NOTHING, 0);
-    EXPECT(run(good) == DRUPE_OK);
+    ENDS_MUST(run(good) == DRUPE_OK);
 }
 
 static void without_another_thread_a_fault_leaves_a_place(void **state)
@@ -246,7 +236,7 @@ static void without_another_thread_a_fault_leaves_a_place(void **state)
 static outcome must_not_wait(pthread_mutex_t *mutex)
 {
     (void)mutex;
-    EXPECT(false);
+    ENDS_MUST(false);
     return TIME_IS_OVER;
 }
 
@@ -258,38 +248,21 @@ static void one_of_two_is_gone(void)
     start_one_worker();
     post(blocked, 1);
     until(&running, 1);
-    fault_without_another();       /* of a second one */
-    EXPECT(run(good) == DRUPE_OK); /* it came back */
+    fault_without_another();          /* of a second one */
+    ENDS_MUST(run(good) == DRUPE_OK); /* it came back */
     fault_without_another();
     atomic_store(&go_on[0], true);
     drupe_worker_stop(); /* joins the one that is left */
     at_wait = must_not_wait;
     drupe_worker_stop();
     at_wait = NULL;
-    EXPECT(run(good) == DRUPE_OK);
+    ENDS_MUST(run(good) == DRUPE_OK);
 }
 
 static void the_end_does_not_wait_for_what_is_gone(void **state)
 {
     (void)state;
     in_a_process(one_of_two_is_gone);
-}
-
-static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
-                                     const drupe_work *work)
-{
-    (void)info, (void)entry, (void)work;
-    return DRUPE_OK;
-}
-
-static void check_event(const drupe_event *event)
-{
-    (void)event;
-}
-
-static void check_number(uint64_t number)
-{
-    (void)number;
 }
 
 static bool check_fault(const drupe_fault *of, char *text, size_t size)
@@ -299,19 +272,16 @@ static bool check_fault(const drupe_fault *of, char *text, size_t size)
     return true;
 }
 
-static const drupe_checker checker = {.submission = check_submission,
-                                      .event = check_event,
-                                      .skipped = check_number,
-                                      .dropped = check_number,
-                                      .fault = check_fault};
-
 static void behind_the_end(void)
 {
+    static drupe_checker checker;
+    checker = script_checker;
+    checker.fault = check_fault;
     atomic_store(&drupe_checker_now, &checker);
     atomic_fetch_add(&drupe_check_depth, 1);
-    EXPECT(run(fault) == DRUPE_E_CHECK);
-    EXPECT(strstr(drupe_error_last()->text, "Out of bounds: the host function faulted: "));
-    EXPECT(strstr(drupe_error_last()->text, ": it wrote behind the end. The thread that ran it"));
+    ENDS_MUST(run(fault) == DRUPE_E_CHECK);
+    ENDS_MUST(strstr(drupe_error_last()->text, "Out of bounds: the host function faulted: "));
+    ENDS_MUST(strstr(drupe_error_last()->text, ": it wrote behind the end. The thread that ran it"));
 }
 
 static void a_fault_at_guarded_memory_is_out_of_bounds(void **state)
@@ -407,7 +377,7 @@ static drupe_status hang(drupe_event *event, drupe_event_state *state)
         atomic_store(&at_it, true);
         while (atomic_load(&hangs)) sched_yield();
     }
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void nobody_waits_for_a_waiter_that_hangs(void **state)
@@ -416,7 +386,7 @@ static void nobody_waits_for_a_waiter_that_hangs(void **state)
     drupe_queue *other = script_queue(0);
     drupe_event *native;
     drupe_watch *watch;
-    script.table.event_state = hang;
+    bench_table.event_state = hang;
     OK(bench_barrier(other, NULL, NULL));
     OK(bench_barrier(other, NULL, &native));
     OK(drupe_watch_open(NULL, NULL, &watch));
