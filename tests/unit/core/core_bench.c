@@ -182,6 +182,12 @@ static drupe_submission on(drupe_queue *queue, drupe_event *const *wait)
     return (drupe_submission){.queue = queue, .waits = wait, .nwaits = *wait != NULL};
 }
 
+drupe_status bench_nothing(void *unused)
+{
+    (void)unused;
+    return DRUPE_OK;
+}
+
 static drupe_status fail_as_planned(void *user)
 {
     (void)user;

@@ -68,6 +68,8 @@ extern const drupe_observer bench_observer;
 /* An event that the test ends: what waits for it is held. */
 drupe_event *bench_gate(void);
 void bench_open_gate(drupe_event *gate); /* and release it */
+/* A host function that is good. */
+drupe_status bench_nothing(void *unused);
 /* A host function that fails, on this queue, with this text. */
 #define PLANNED "planned failure"
 drupe_event *bench_failure(drupe_queue *queue, const char *label, drupe_event *wait);

@@ -18,6 +18,10 @@ int ends_setup(void **state);
 /* Run the body in a forked child of the process, which has the library open; it must come to its end, in a
  * minute. */
 void ends_in_child(void (*body)(void));
+/* The same behind `begin`, for tests whose library is closed. */
+void ends_apart(void (*begin)(void), void (*body)(void));
+/* A host function that writes where no memory is. */
+drupe_status ends_fault(void *unused);
 _Noreturn void ends_fail(const char *what, int line);
 #define ENDS_MUST(condition)                                                                                 \
     do {                                                                                                     \

@@ -186,32 +186,9 @@ static void looks_leave_what_is_over_in_the_list(void **state)
 /* --- Processes of their own ------------------------------------------------------------------------------
  */
 
-static void (*body)(void);
-
-static void with_table(void)
+static void in_a_process(void (*body)(void))
 {
-    bench_take_table();
-    body();
-}
-
-static void in_a_process(void (*what)(void))
-{
-    body = what;
-    ends_in_child(with_table); /* the library is closed */
-}
-
-static drupe_status fault(void *unused)
-{
-    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16;
-    (void)unused;
-    *nowhere = 1;
-    return DRUPE_OK;
-}
-
-static drupe_status good(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
+    ends_apart(bench_take_table, body);
 }
 
 static void on_a_thread_of_core(void)
@@ -223,12 +200,13 @@ static void on_a_thread_of_core(void)
     ENDS_MUST(drupe_fault_install(NULL) == DRUPE_OK);
     const drupe_submission s = {.queue = bench.queue};
     for (int i = 0; i < 3; i++) {
-        ENDS_MUST(drupe_submit_host(&s, fault, NULL, &event) == DRUPE_OK);
+        ENDS_MUST(drupe_submit_host(&s, ends_fault, NULL, &event) == DRUPE_OK);
         ENDS_MUST(drupe_event_wait(event, LONG) == DRUPE_E_DEVICE_LOST);
         ENDS_MUST(strstr(drupe_error_last()->text, "host function") &&
                   strstr(drupe_error_last()->text, "SIGSEGV"));
         drupe_event_release(event);
-        ENDS_MUST(drupe_submit_host(&s, good, NULL, &event) == DRUPE_OK); /* another thread has come */
+        ENDS_MUST(drupe_submit_host(&s, bench_nothing, NULL, &event) ==
+                  DRUPE_OK); /* another thread has come */
         ENDS_MUST(drupe_event_wait(event, LONG) == DRUPE_OK);
         drupe_event_release(event);
     }

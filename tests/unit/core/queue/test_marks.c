@@ -3,12 +3,6 @@
 #include "core/queue/valid.h"
 #include "queue/script_bench.h"
 
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 static void release_all(drupe_memory **memory, size_t count)
 {
     for (size_t i = 0; i < count; i++) drupe_memory_release(memory[i]);
@@ -53,7 +47,7 @@ static void with_many_references_all_behind_the_last_bit_are_written(void **stat
         keeps[i] = drupe_memory_keep(memory[i], bench.queue);
     }
     const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
-    OK(drupe_submit_host(&s, nothing, NULL, NULL));
+    OK(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     for (size_t i = 0; i < MANY; i++) {
         if (i == 1)
             FAILS(drupe_memory_contents(memory[i]), DRUPE_E_DEPENDENCY, "It holds no result.");
@@ -181,7 +175,7 @@ static void a_new_result_lifts_its_own_mark(void **state)
     keeps[1] = drupe_memory_keep(other, bench.queue);
     const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
     dropped = 0;
-    OK(drupe_submit_host(&s, nothing, NULL, NULL));
+    OK(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     OK(drupe_memory_contents(memory));
     FAILS(drupe_memory_contents(other), DRUPE_E_DEPENDENCY, "'culprit'");
     OK(drupe_queue_wait(bench.queue, LONG));
@@ -285,7 +279,7 @@ static void a_late_mark_is_seen(void **state)
         to_report = report;
         drupe_library_observe(&marking);
         to_fail = other;
-        drupe_status status = drupe_submit_host(&s, nothing, NULL, &event);
+        drupe_status status = drupe_submit_host(&s, bench_nothing, NULL, &event);
         drupe_library_observe(NULL);
         if (report) { /* the program was told: it is refused */
             FAILS(status, DRUPE_E_DEPENDENCY, "'culprit'");

@@ -21,12 +21,6 @@ static void close_more(void)
     unordered = far = NULL;
 }
 
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 static drupe_status fails(void *unused)
 {
     (void)unused;
@@ -54,7 +48,7 @@ static void submit_on(drupe_queue *queue)
     ends_good(drupe_submit_turn(&s, &events[3]));
     s.nwaits = 0;
     ends_good(bench_mad(queue, memory, memory, 8, 1, 1, NULL, &events[4]));
-    ends_good(drupe_submit_host(&s, nothing, NULL, &events[5]));
+    ends_good(drupe_submit_host(&s, bench_nothing, NULL, &events[5]));
     ends_good(bench_fill(queue, memory, 2, NULL, NULL));
     ends_good(bench_barrier(queue, events[2], &events[6]));
     if (events[3]) ends_good(drupe_event_finish(events[3], &error));

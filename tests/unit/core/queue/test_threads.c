@@ -160,34 +160,16 @@ static void the_end_waits_for_jobs_that_end(void **state)
 /* --- Faults, each in a process of its own ----------------------------------------------------------------
  */
 
-static void (*body)(void);
-
 static void begin_process(void)
 {
     void *state = NULL;
     ENDS_MUST(script_setup(&state) == 0 && drupe_fault_install(NULL) == DRUPE_OK);
     script.finishes = true;
-    body();
 }
 
-static void in_a_process(void (*what)(void))
+static void in_a_process(void (*body)(void))
 {
-    body = what;
-    ends_in_child(begin_process); /* the library is closed */
-}
-
-static drupe_status fault(void *unused)
-{
-    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16;
-    (void)unused;
-    *nowhere = 1;
-    return DRUPE_OK;
-}
-
-static drupe_status good(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
+    ends_apart(begin_process, body);
 }
 
 static drupe_status run(drupe_host_fn fn)
@@ -204,7 +186,7 @@ static drupe_status run(drupe_host_fn fn)
 static drupe_status fault_alone(void *unused)
 {
     wrap_plan(WRAP_THREAD, 1);
-    return fault(unused);
+    return ends_fault(unused);
 }
 
 /* The job fails before its thread is replaced. */
@@ -222,9 +204,10 @@ static void no_thread_comes_in_its_place(void)
     wrap_plan(WRAP_THREAD, 1);
     drupe_event *event = NULL;
     const drupe_submission s = {.queue = bench.queue};
-    ENDS_MUST(drupe_submit_host(&s, good, NULL, &event) == DRUPE_E_NO_MEMORY); /* nobody would run it */
+    ENDS_MUST(drupe_submit_host(&s, bench_nothing, NULL, &event) ==
+              DRUPE_E_NO_MEMORY); /* nobody would run it */
     wrap_plan(WRAP_NOTHING, 0);
-    ENDS_MUST(run(good) == DRUPE_OK);
+    ENDS_MUST(run(bench_nothing) == DRUPE_OK);
 }
 
 static void without_another_thread_a_fault_leaves_a_place(void **state)
@@ -248,15 +231,15 @@ static void one_of_two_is_gone(void)
     start_one_worker();
     post(blocked, 1);
     until(&running, 1);
-    fault_without_another();          /* of a second one */
-    ENDS_MUST(run(good) == DRUPE_OK); /* it came back */
+    fault_without_another();                   /* of a second one */
+    ENDS_MUST(run(bench_nothing) == DRUPE_OK); /* it came back */
     fault_without_another();
     atomic_store(&go_on[0], true);
     drupe_worker_stop(); /* joins the one that is left */
     at_wait = must_not_wait;
     drupe_worker_stop();
     at_wait = NULL;
-    ENDS_MUST(run(good) == DRUPE_OK);
+    ENDS_MUST(run(bench_nothing) == DRUPE_OK);
 }
 
 static void the_end_does_not_wait_for_what_is_gone(void **state)
@@ -279,7 +262,7 @@ static void behind_the_end(void)
     checker.fault = check_fault;
     atomic_store(&drupe_checker_now, &checker);
     atomic_fetch_add(&drupe_check_depth, 1);
-    ENDS_MUST(run(fault) == DRUPE_E_CHECK);
+    ENDS_MUST(run(ends_fault) == DRUPE_E_CHECK);
     ENDS_MUST(strstr(drupe_error_last()->text, "Out of bounds: the host function faulted: "));
     ENDS_MUST(strstr(drupe_error_last()->text, ": it wrote behind the end. The thread that ran it"));
 }

@@ -240,12 +240,6 @@ static void another_cell_waits_for_what_prints(void **state)
 /* --- A forked child ---------------------------------------------------------------------------------------
  */
 
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 static void in_the_child(void)
 {
     static const size_t elements[] = {8};
@@ -266,7 +260,7 @@ static void in_the_child(void)
     ENDS_FORKED(drupe_check_submit(&s, bench.gid, &range, NULL, 0, elements));
     s.keeps = &keep;
     s.nkeeps = 1;
-    ENDS_FORKED(drupe_submit_host(&s, nothing, NULL, NULL));
+    ENDS_FORKED(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     ENDS_FORKED(drupe_submit_host(&s, NULL, NULL, NULL));
     ENDS_MUST(dropped == before + 2); /* taken all the same */
 }
