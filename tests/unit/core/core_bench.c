@@ -2,6 +2,9 @@
 #include "core/device/device_room.h"
 
 struct bench bench;
+drupe_backend bench_table;
+const drupe_backend *bench_real;
+_Thread_local void (*bench_meanwhile)(void);
 static drupe_event *gates[16]; /* each with a reference: a test that fails leaves them closed */
 
 void bench_ok(drupe_status status, const char *what, const char *file, int line)
@@ -49,10 +52,6 @@ int bench_setup(void **state)
     return open_bench(DRUPE_QUEUE_DEFAULT);
 }
 
-/* `host` as drivers are that know neither host functions nor cancelling. */
-static drupe_backend poor;
-static const drupe_backend *rich;
-
 static drupe_slot *host_slot(void)
 {
     size_t i = 0;
@@ -60,16 +59,27 @@ static drupe_slot *host_slot(void)
     return drupe_slot_at(i);
 }
 
+void bench_take_table(void)
+{
+    assert_true(drupe_slot_count() > 0);
+    bench_real = host_slot()->base;
+    bench_table = *bench_real;
+    host_slot()->base = &bench_table;
+}
+
+int bench_setup_table(void **state)
+{
+    bench_take_table();
+    return bench_setup(state);
+}
+
+/* As drivers are that know neither host functions nor cancelling. */
 int bench_setup_poor(void **state)
 {
-    (void)state;
-    assert_true(drupe_slot_count() > 0);
-    rich = host_slot()->base;
-    poor = *rich;
-    poor.submit_host = NULL;
-    poor.queue_cancel = NULL;
-    host_slot()->base = &poor;
-    return open_bench(DRUPE_QUEUE_DEFAULT);
+    bench_take_table();
+    bench_table.submit_host = NULL;
+    bench_table.queue_cancel = NULL;
+    return bench_setup(state);
 }
 
 int bench_setup_unordered(void **state)
@@ -100,8 +110,8 @@ int bench_teardown(void **state)
     drupe_context_release(bench.context);
     drupe_device_release(bench.device);
     const size_t left = drupe_library_close(LONG);
-    if (rich) host_slot()->base = rich;
-    rich = NULL;
+    if (bench_real) host_slot()->base = bench_real;
+    bench_real = NULL;
     if (left) print_error("%zu objects are left\n", left);
     return even && left == 0 ? 0 : -1;
 }
@@ -116,11 +126,26 @@ drupe_queue *bench_elsewhere(void)
     return queue;
 }
 
+static void *cell_retain(void)
+{
+    void (*act)(void) = bench_meanwhile;
+    bench_meanwhile = NULL;
+    if (act) act();
+    return NULL;
+}
+
+const drupe_observer bench_observer = {.cell_retain = cell_retain};
+
 drupe_memory *bench_memory(drupe_queue *queue, drupe_mem_kind kind, size_t bytes)
 {
     drupe_memory *memory;
     OK(drupe_memory_alloc(queue, kind, bytes, 0, &memory));
     return memory;
+}
+
+drupe_memory *bench_shared(size_t bytes)
+{
+    return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
 }
 
 void bench_expect_bytes(const drupe_memory *memory, unsigned char value, size_t bytes)
@@ -155,6 +180,12 @@ void bench_open_gate(drupe_event *gate)
 static drupe_submission on(drupe_queue *queue, drupe_event *const *wait)
 {
     return (drupe_submission){.queue = queue, .waits = wait, .nwaits = *wait != NULL};
+}
+
+drupe_status bench_nothing(void *unused)
+{
+    (void)unused;
+    return DRUPE_OK;
 }
 
 static drupe_status fail_as_planned(void *user)

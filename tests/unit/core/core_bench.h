@@ -3,6 +3,7 @@
 #ifndef CORE_BENCH_H
 #define CORE_BENCH_H
 
+#include "backends/services.h"
 #include "base/base.h"
 #include "drupe/check.h"
 #include "drupe/memory.h"
@@ -34,7 +35,13 @@ int bench_setup(void **state);
 int bench_setup_unordered(void **state);
 /* An in-order queue of a backend that leaves host functions and cancelling to core. */
 int bench_setup_poor(void **state);
-/* Fails when anything is left, or a failure that the test did not take. */
+/* An in-order queue of a backend whose table the test changes. */
+int bench_setup_table(void **state);
+/* The table of `host`, which a test may change from here on, before it has a device or later. */
+void bench_take_table(void);
+extern drupe_backend bench_table;
+extern const drupe_backend *bench_real; /* the table as it was */
+/* Fails when anything is left, or a failure that the test did not take; puts back the table. */
 int bench_teardown(void **state);
 /* A queue of this device, without kernels. */
 int bench_open(const char *filter, uint32_t flags);
@@ -48,12 +55,21 @@ void bench_fails(drupe_status status, drupe_status expected, const char *part, c
 #define FAILS(expression, expected, part) bench_fails((expression), (expected), (part), __FILE__, __LINE__)
 
 drupe_memory *bench_memory(drupe_queue *queue, drupe_mem_kind kind, size_t bytes);
+/* On the bench's queue. */
+drupe_memory *bench_shared(size_t bytes);
 /* All bytes of host-accessible memory have this value. */
 void bench_expect_bytes(const drupe_memory *memory, unsigned char value, size_t bytes);
+
+/* What another thread does while the next submission of this one is on its way: with this observer, core asks
+ * for the cell before it takes the lock. NULL when it is done. */
+extern _Thread_local void (*bench_meanwhile)(void);
+extern const drupe_observer bench_observer;
 
 /* An event that the test ends: what waits for it is held. */
 drupe_event *bench_gate(void);
 void bench_open_gate(drupe_event *gate); /* and release it */
+/* A host function that is good. */
+drupe_status bench_nothing(void *unused);
 /* A host function that fails, on this queue, with this text. */
 #define PLANNED "planned failure"
 drupe_event *bench_failure(drupe_queue *queue, const char *label, drupe_event *wait);

@@ -18,6 +18,15 @@ bool ends_good(drupe_status status)
     return false;
 }
 
+void ends_settle(drupe_queue *queue)
+{
+    drupe_failure failure;
+    for (int i = 0; i < 100 && !drupe_queue_idle(queue, LONG / 100); i++) continue;
+    (void)!drupe_queue_wait(queue, LONG);
+    while (drupe_failure_take(&failure)) continue;
+    drupe_queue_collect(queue);
+}
+
 static bool run(void (*scene)(void), wrap_kind kind, unsigned long n)
 {
     void *state = NULL;
@@ -58,11 +67,26 @@ void ends_fail(const char *what, int line)
     leave(1);
 }
 
+drupe_status ends_fault(void *unused)
+{
+    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16; /* the compiler must not know */
+    (void)unused;
+    *nowhere = 1;
+    return DRUPE_OK;
+}
+
 void ends_in_child(void (*body)(void))
+{
+    ends_apart(NULL, body);
+}
+
+void ends_apart(void (*begin)(void), void (*body)(void))
 {
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
+        alarm(60);
+        if (begin) begin();
         body();
         leave(0);
     }

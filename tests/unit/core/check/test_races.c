@@ -8,23 +8,9 @@ static drupe_memory *memory; /* 1024 bytes, */
 static char *at;             /* which begin here */
 static drupe_submission s;   /* on `second` */
 
-/* What another thread does while a submission is on its way: core asks for the cell before it takes the lock.
- */
-static _Thread_local void (*meanwhile)(void);
-
-static void *cell_retain(void)
-{
-    void (*act)(void) = meanwhile;
-    meanwhile = NULL;
-    if (act) act();
-    return NULL;
-}
-
-static const drupe_observer observer = {.cell_retain = cell_retain};
-
 static int setup(void **state)
 {
-    drupe_library_observe(&observer);
+    drupe_library_observe(&bench_observer);
     drupe_check_begin();
     if (bench_setup(state) != 0) return -1;
     OK(drupe_queue_open(bench.context, bench.device, 0, &second));
@@ -270,9 +256,9 @@ static void memory_that_goes_meanwhile_is_used_after_that(void **state)
     (void)state;
     going = bench_memory(bench.queue, DRUPE_MEM_SHARED, 64);
     void *there = drupe_memory_pointer(going);
-    meanwhile = let_go;
+    bench_meanwhile = let_go;
     FAILS(launch(second, there, 1, NULL, 0), DRUPE_E_CHECK, "Use after free: test_gid: ");
-    assert_null(meanwhile);
+    assert_null(bench_meanwhile);
     OK(drupe_check_memory()); /* it did not run */
 }
 

@@ -13,11 +13,6 @@ static drupe_pool_stats stats(void)
     return now;
 }
 
-static drupe_memory *shared(size_t bytes)
-{
-    return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
-}
-
 static drupe_memory *result_on(drupe_queue *queue, size_t bytes)
 {
     drupe_memory *memory;
@@ -31,12 +26,12 @@ static drupe_memory *result_on(drupe_queue *queue, size_t bytes)
 static void a_piece_is_lent_again_to_its_size_class(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(1000);
+    drupe_memory *memory = bench_shared(1000);
     const void *at = drupe_memory_pointer(memory);
     drupe_memory_release(memory);
-    drupe_memory *other = shared(500);
+    drupe_memory *other = bench_shared(500);
     assert_ptr_not_equal(drupe_memory_pointer(other), at);
-    memory = shared(1024);
+    memory = bench_shared(1024);
     assert_ptr_equal(drupe_memory_pointer(memory), at);
     assert_int_equal(drupe_memory_size(memory), 1024);
     drupe_memory_release(memory);
@@ -47,7 +42,7 @@ static void figures_follow_what_is_lent(void **state)
 {
     (void)state;
     uint64_t used;
-    drupe_memory *memory = shared(MIB), *small = bench_memory(bench.queue, DRUPE_MEM_HOST, 100);
+    drupe_memory *memory = bench_shared(MIB), *small = bench_memory(bench.queue, DRUPE_MEM_HOST, 100);
     assert_int_equal(stats().used, MIB + 112);
     assert_int_equal(stats().count, 2);
     assert_int_equal(stats().kinds[DRUPE_MEM_SHARED].used, MIB);
@@ -97,7 +92,7 @@ static void pieces_are_aligned_on_request(void **state)
 static void addresses_are_found_in_what_is_lent_only(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(1000);
+    drupe_memory *memory = bench_shared(1000);
     char *at = drupe_memory_pointer(memory);
     drupe_memory *found = drupe_memory_find(at + 999);
     assert_ptr_equal(found, memory);
@@ -114,7 +109,7 @@ static void ranges_end_where_memory_does(void **state)
     (void)state;
     char here[64];
     const drupe_submission s = {.queue = bench.queue};
-    drupe_memory *memory = shared(1000);
+    drupe_memory *memory = bench_shared(1000);
     char *at = drupe_memory_pointer(memory);
     FAILS(drupe_submit_copy(&s, at + 990, here, 11, NULL), DRUPE_E_OUT_OF_RANGE,
           "11 bytes from offset 990 run past the end of an allocation of 1000 bytes");
@@ -158,7 +153,7 @@ static void a_result_takes_what_its_queue_still_uses(void **state)
     (void)state;
     drupe_event *gate = bench_gate(), *done;
     drupe_queue *elsewhere = NULL;
-    drupe_memory *memory = shared(KIB);
+    drupe_memory *memory = bench_shared(KIB);
     void *at = drupe_memory_pointer(memory);
     OK(drupe_queue_open(bench.context, bench.device, 0, &elsewhere));
     OK(bench_fill(bench.queue, memory, 1, gate, NULL));
@@ -191,7 +186,7 @@ static void what_two_queues_use_is_nobodys(void **state)
     (void)state;
     drupe_event *gate = bench_gate();
     drupe_queue *second;
-    drupe_memory *memory = shared(KIB), *mine;
+    drupe_memory *memory = bench_shared(KIB), *mine;
     void *at = drupe_memory_pointer(memory);
     OK(drupe_queue_open(bench.context, bench.device, 0, &second));
     OK(bench_fill(bench.queue, memory, 1, gate, NULL));
@@ -217,7 +212,7 @@ static void the_middle_of_what_is_used_may_go_first(void **state)
     drupe_memory *memories[3];
     void *at[3];
     for (size_t i = 0; i < 3; i++) {
-        memories[i] = shared(KIB);
+        memories[i] = bench_shared(KIB);
         at[i] = drupe_memory_pointer(memories[i]);
         OK(bench_fill(bench.queue, memories[i], 1, gate, NULL));
     }
@@ -253,9 +248,9 @@ static void a_full_device_tells_who_holds_it(void **state)
     drupe_memory *held[2], *memory;
     drupe_library_observe(&observer);
     drupe_pool_set_limit(bench.device, 4 * MIB);
-    held[0] = shared(MIB);
-    held[1] = shared(MIB);
-    drupe_memory_release(shared(2 * MIB)); /* in the pool: it is given back first */
+    held[0] = bench_shared(MIB);
+    held[1] = bench_shared(MIB);
+    drupe_memory_release(bench_shared(2 * MIB)); /* in the pool: it is given back first */
     OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_HOST, MIB, 0, &memory));
     drupe_memory_release(memory);
     FAILS(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 3 * MIB, 0, &memory), DRUPE_E_NO_MEMORY,
@@ -286,7 +281,7 @@ static void an_allocation_waits_for_work_in_flight(void **state)
 {
     (void)state;
     struct opener opener = {.gate = bench_gate()};
-    drupe_memory *memory = shared(3 * MIB), *second;
+    drupe_memory *memory = bench_shared(3 * MIB), *second;
     drupe_queue *other;
     OK(drupe_queue_open(bench.context, bench.device, 0, &other));
     const drupe_submission s = {.queue = other};
@@ -305,7 +300,7 @@ static void an_allocation_waits_for_work_in_flight(void **state)
 static void a_driver_that_has_none_is_asked_again(void **state)
 {
     (void)state;
-    drupe_memory *memory, *idle = shared(8 * MIB);
+    drupe_memory *memory, *idle = bench_shared(8 * MIB);
     drupe_memory_release(idle);
     const uint64_t reserved = stats().reserved;
     OK(drupe_fault_plan("mem_alloc:1=NO_MEMORY"));
@@ -328,7 +323,7 @@ static void a_driver_that_has_none_is_asked_again(void **state)
 static void memory_is_wiped_when_it_is_lent(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(KIB);
+    drupe_memory *memory = bench_shared(KIB);
     memset(drupe_memory_pointer(memory), 0xAB, KIB);
     drupe_memory_release(memory);
     OK(drupe_pool_set_wipe(bench.device, DRUPE_WIPE_ALLOC));
@@ -349,12 +344,12 @@ static void memory_is_wiped_when_it_comes_back(void **state)
     (void)state;
     drupe_memory *memory;
     OK(drupe_pool_set_wipe(bench.device, DRUPE_WIPE_FREE));
-    memory = shared(KIB);
+    memory = bench_shared(KIB);
     memset(drupe_memory_pointer(memory), 0xAB, KIB);
     const void *at = drupe_memory_pointer(memory);
     drupe_memory_release(memory);
     OK(drupe_pool_set_wipe(bench.device, 0));
-    memory = shared(KIB);
+    memory = bench_shared(KIB);
     assert_ptr_equal(drupe_memory_pointer(memory), at);
     bench_expect_bytes(memory, 0, KIB);
     /* What cannot be wiped goes back to the driver. */
@@ -372,7 +367,7 @@ static void what_is_to_be_wiped_does_not_stay_in_order(void **state)
 {
     (void)state;
     drupe_event *gate = bench_gate();
-    drupe_memory *memory = shared(KIB), *next;
+    drupe_memory *memory = bench_shared(KIB), *next;
     const void *at = drupe_memory_pointer(memory);
     OK(drupe_pool_set_wipe(bench.device, DRUPE_WIPE_FREE));
     OK(bench_fill(bench.queue, memory, 1, gate, NULL));
@@ -393,7 +388,7 @@ static void holders_are_listed_by_bytes(void **state)
 {
     (void)state;
     drupe_holder holders[4];
-    drupe_memory *memories[] = {shared(KIB), shared(4 * KIB), shared(2 * KIB),
+    drupe_memory *memories[] = {bench_shared(KIB), bench_shared(4 * KIB), bench_shared(2 * KIB),
                                 bench_memory(bench.queue, DRUPE_MEM_HOST, 3 * KIB)};
     assert_int_equal(drupe_memory_holders(bench.device, false, holders, 4), 4);
     const uint64_t alone[] = {4 * KIB, 3 * KIB, 2 * KIB, KIB};
@@ -415,7 +410,7 @@ static void open_devices_are_told_without_opening_any(void **state)
     (void)state;
     drupe_device *known[8];
     drupe_device_figures figures[8];
-    drupe_memory *memory = shared(KIB);
+    drupe_memory *memory = bench_shared(KIB);
     assert_int_equal(drupe_device_known(known, 0), 0);
     assert_int_equal(drupe_device_known(known, 8), 1);
     assert_ptr_equal(known[0], bench.device);
@@ -441,7 +436,7 @@ static void memory_has_a_name_for_others(void **state)
 {
     (void)state;
     unsigned char handle[DRUPE_IPC_BYTES], garbage[DRUPE_IPC_BYTES] = {1, 2, 3};
-    drupe_memory *memory = shared(8 * KIB), *twin;
+    drupe_memory *memory = bench_shared(8 * KIB), *twin;
     drupe_event *gate = bench_gate();
     OK(bench_fill(bench.queue, memory, 1, gate, NULL));
     FAILS(drupe_memory_export(memory, handle), DRUPE_E_BUSY, "Wait for all queues");
@@ -471,7 +466,7 @@ static void imported_memory_outlives_its_handle_in_work(void **state)
 {
     (void)state;
     unsigned char handle[DRUPE_IPC_BYTES];
-    drupe_memory *memory = shared(4 * KIB), *twin;
+    drupe_memory *memory = bench_shared(4 * KIB), *twin;
     drupe_event *gate = bench_gate();
     OK(drupe_memory_export(memory, handle));
     OK(drupe_memory_import(bench.queue, handle, KIB, &twin));
@@ -491,7 +486,7 @@ static void imported_memory_outlives_its_handle_in_work(void **state)
 static void memory_that_was_not_written_says_so(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(KIB), *copy = shared(KIB);
+    drupe_memory *memory = bench_shared(KIB), *copy = bench_shared(KIB);
     drupe_event *failure = bench_failure(bench.queue, "first", NULL), *event;
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "'first'");
@@ -509,7 +504,7 @@ static void memory_that_was_not_written_says_so(void **state)
 static void a_mark_ends_with_the_handle(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(KIB);
+    drupe_memory *memory = bench_shared(KIB);
     const void *at = drupe_memory_pointer(memory);
     drupe_event *failure = bench_failure(bench.queue, "first", NULL);
     OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
@@ -517,7 +512,7 @@ static void a_mark_ends_with_the_handle(void **state)
     FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "'first'");
     drupe_queue_collect(bench.queue);
     drupe_memory_release(memory);
-    memory = shared(KIB);
+    memory = bench_shared(KIB);
     assert_ptr_equal(drupe_memory_pointer(memory), at);
     OK(drupe_memory_contents(memory));
     drupe_memory_release(memory);

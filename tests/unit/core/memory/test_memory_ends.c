@@ -5,12 +5,6 @@
 
 static drupe_memory *memory;
 
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 /* More than the table of all memory has room for at first. */
 static void allocations(void)
 {
@@ -88,7 +82,7 @@ static void a_forked_child_is_told_so(void **state)
     memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 100);
     const drupe_keep keep = drupe_memory_keep(memory, bench.queue);
     const drupe_submission s = {.queue = bench.queue};
-    OK(drupe_submit_host(&s, nothing, NULL, NULL));
+    OK(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     ends_in_child(in_the_child);
     memset(drupe_memory_pointer(memory), 1, 100);
     OK(drupe_queue_wait(bench.queue, LONG));

@@ -48,21 +48,16 @@ static drupe_pool_stats stats(void)
     return now;
 }
 
-static drupe_memory *take(uint64_t bytes)
-{
-    return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
-}
-
 static void large_pieces_go_to_those_that_use_most_of_them(void **state)
 {
     (void)state;
-    drupe_memory *large = take(2 * GIB), *larger = take(2 * GIB + GIB / 8);
+    drupe_memory *large = bench_shared(2 * GIB), *larger = bench_shared(2 * GIB + GIB / 8);
     void *at = drupe_memory_pointer(large), *beside = drupe_memory_pointer(larger);
     drupe_memory_release(large);
     drupe_memory_release(larger);
-    large = take(2 * GIB - GIB / 4);
+    large = bench_shared(2 * GIB - GIB / 4);
     assert_ptr_equal(drupe_memory_pointer(large), at); /* seven eighths of it; the smaller of two */
-    larger = take(GIB);
+    larger = bench_shared(GIB);
     assert_ptr_not_equal(drupe_memory_pointer(larger), beside); /* half of it */
     drupe_memory_release(large);
     drupe_memory_release(larger);
@@ -74,12 +69,13 @@ static void the_smallest_that_suits_is_lent(void **state)
 {
     (void)state;
     for (size_t first = 0; first < 2; first++) {
-        drupe_memory *small = take(GIB), *pair[] = {take(2 * GIB), take(2 * GIB + GIB / 8)};
+        drupe_memory *small = bench_shared(GIB),
+                     *pair[] = {bench_shared(2 * GIB), bench_shared(2 * GIB + GIB / 8)};
         void *at = drupe_memory_pointer(pair[0]);
         drupe_memory_release(pair[first]);
         drupe_memory_release(pair[1 - first]);
         drupe_memory_release(small);
-        drupe_memory *again = take(2 * GIB - GIB / 32);
+        drupe_memory *again = bench_shared(2 * GIB - GIB / 32);
         assert_ptr_equal(drupe_memory_pointer(again), at);
         drupe_memory_release(again);
         drupe_pool_trim(bench.device);
@@ -96,7 +92,7 @@ static void a_pool_keeps_a_share(void **state)
         drupe_memory *memories[5];
         test_script.backends[0].devices[0].memory = cases[c].device;
         start_again(state);
-        for (size_t i = 0; i < 5; i++) memories[i] = take(cases[c].piece);
+        for (size_t i = 0; i < 5; i++) memories[i] = bench_shared(cases[c].piece);
         for (size_t i = 0; i < 5; i++) drupe_memory_release(memories[i]);
         assert_int_equal(drupe_pool_trim(bench.device), cases[c].kept);
     }
@@ -140,7 +136,7 @@ static void limits_come_from_the_environment(void **state)
     unsetenv("DRUPE_MEMORY_LIMIT");
     drupe_pool_set_limit(bench.device, 0);
     assert_int_equal(drupe_limit_free(bench.device), 64 * GIB);
-    memory = take(GIB);
+    memory = bench_shared(GIB);
     assert_int_equal(drupe_limit_free(bench.device), 63 * GIB);
     drupe_pool_set_limit(bench.device, 1);
     assert_int_equal(drupe_limit_free(bench.device), 0);
@@ -156,7 +152,7 @@ static void pieces_keep_below_the_largest_allocation(void **state)
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         test_script.backends[0].devices[0].most = cases[i].most;
         start_again(state);
-        drupe_memory *memory = take(cases[i].bytes), *other;
+        drupe_memory *memory = bench_shared(cases[i].bytes), *other;
         assert_int_equal(stats().used, cases[i].room);
         drupe_memory_release(memory);
         if (cases[i].most)
@@ -180,9 +176,9 @@ static void large_requests_ask_what_is_free_now(void **state)
     FAILS(drupe_memory_alloc(bench.queue, DRUPE_MEM_HOST, 128 * MIB, 0, &memory), DRUPE_E_NO_MEMORY,
           "of host memory were asked for, and host:cpu:0 has 100 MiB that are free now");
     assert_int_equal(stats().reserved, 0);
-    drupe_memory_release(take(64 * MIB));
+    drupe_memory_release(bench_shared(64 * MIB));
     test_script.backends[0].devices[0].free = 64 * MIB - 1;
-    drupe_memory_release(take(32 * MIB)); /* too small to ask */
+    drupe_memory_release(bench_shared(32 * MIB)); /* too small to ask */
 }
 
 /* --- What work still uses --------------------------------------------------------------------------------
@@ -205,7 +201,7 @@ static void end_work(drupe_event *event)
 static void a_large_piece_stays_in_order(void **state)
 {
     (void)state;
-    drupe_memory *memory = take(2 * GIB), *other, *mine;
+    drupe_memory *memory = bench_shared(2 * GIB), *other, *mine;
     void *at = drupe_memory_pointer(memory);
     drupe_event *event = work_with(bench.queue, memory);
     drupe_memory_release(memory);
@@ -223,7 +219,7 @@ static void a_piece_goes_over_to_the_queue_that_uses_it(void **state)
 {
     (void)state;
     drupe_queue *second;
-    drupe_memory *memory = take(4096), *mine;
+    drupe_memory *memory = bench_shared(4096), *mine;
     void *at = drupe_memory_pointer(memory);
     assert_ptr_equal(drupe_memory_queue(memory), bench.queue);
     OK(drupe_queue_open(bench.context, bench.device, 0, &second));
@@ -243,7 +239,7 @@ static void only_the_sole_owner_may_overwrite(void **state)
 {
     (void)state;
     drupe_queue *unordered;
-    drupe_memory *memory = take(4096), *loose;
+    drupe_memory *memory = bench_shared(4096), *loose;
     assert_true(drupe_memory_sole(memory, bench.queue)); /* nothing uses it */
     drupe_memory *second = drupe_memory_retain(memory);
     assert_ptr_equal(second, memory);
@@ -313,7 +309,7 @@ static void an_interrupt_ends_an_allocation(void **state)
 static void ranges_beside_memory_are_the_hosts(void **state)
 {
     (void)state;
-    drupe_memory *memory = take(4096), *found;
+    drupe_memory *memory = bench_shared(4096), *found;
     char *at = drupe_memory_pointer(memory);
     const struct {
         const char *from;
@@ -405,7 +401,7 @@ static void a_backend_may_lack_what_others_have(void **state)
 {
     (void)state;
     unsigned char handle[DRUPE_IPC_BYTES] = {0};
-    drupe_memory *memory = take(64), *other;
+    drupe_memory *memory = bench_shared(64), *other;
     FAILS(drupe_pool_set_wipe(bench.device, DRUPE_WIPE_FREE), DRUPE_E_UNSUPPORTED, "'host' cannot overwrite");
     FAILS(drupe_memory_export(memory, handle), DRUPE_E_UNSUPPORTED, "cannot be shared between processes");
     FAILS(drupe_memory_import(bench.queue, handle, 0, &other), DRUPE_E_UNSUPPORTED, "cannot be shared");

@@ -78,17 +78,10 @@ static int teardown(void **state)
 /* --- Memory ----------------------------------------------------------------------------------------------
  */
 
-static drupe_memory *shared(size_t bytes)
-{
-    drupe_memory *memory;
-    OK(drupe_memory_alloc(script.queue, DRUPE_MEM_SHARED, bytes, 0, &memory));
-    return memory;
-}
-
 /* Work keeps these bytes, whose handle is gone; it is a barrier behind `wait`. */
 static drupe_event *fly(drupe_queue *queue, drupe_event *const *waits, size_t nwaits)
 {
-    drupe_memory *memory = shared(80 * MIB);
+    drupe_memory *memory = bench_shared(80 * MIB);
     drupe_event *event;
     const drupe_keep keep = drupe_memory_keep(memory, queue);
     const drupe_submission s = {
@@ -101,21 +94,21 @@ static drupe_event *fly(drupe_queue *queue, drupe_event *const *waits, size_t nw
 /* Once more, though waiting did not help the last time. */
 static drupe_status throttle(void)
 {
-    atomic_store(&script.device->stuck, 0);
+    atomic_store(&bench.device->stuck, 0);
     pauses = 0;
-    return drupe_throttle(script.device, 1);
+    return drupe_throttle(bench.device, 1);
 }
 
 static void what_is_free_is_asked_now_and_then(void **state)
 {
     (void)state;
-    drupe_event *event = fly(script.queue, NULL, 0);
+    drupe_event *event = fly(bench.queue, NULL, 0);
     asked = 0;
-    atomic_store(&script.device->free_asked, 0);
+    atomic_store(&bench.device->free_asked, 0);
     OK(throttle());
     assert_int_equal(asked, 1);
     assert_int_equal(pauses, 1);
-    atomic_store(&script.device->free_asked, drupe_now_ns()); /* just now */
+    atomic_store(&bench.device->free_asked, drupe_now_ns()); /* just now */
     OK(throttle());
     assert_int_equal(asked, 1);
     later += SECOND;
@@ -131,8 +124,8 @@ static void free_lists_are_as_good_as_free(void **state)
 {
     (void)state;
     drupe_memory *idle[2];
-    for (size_t i = 0; i < 2; i++) idle[i] = shared(90 * MIB);
-    drupe_event *event = fly(script.queue, NULL, 0);
+    for (size_t i = 0; i < 2; i++) idle[i] = bench_shared(90 * MIB);
+    drupe_event *event = fly(bench.queue, NULL, 0);
     free_bytes = 400 * MIB; /* an eighth of it is not enough, with the lists it is */
     OK(throttle());
     assert_int_equal(pauses, 1);
@@ -147,9 +140,9 @@ static void free_lists_are_as_good_as_free(void **state)
 static void nobody_waits_for_its_own_turn(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(80 * MIB);
-    const drupe_keep keep = drupe_memory_keep(memory, script.queue);
-    const drupe_submission s = {.queue = script.queue, .keeps = &keep, .nkeeps = 1};
+    drupe_memory *memory = bench_shared(80 * MIB);
+    const drupe_keep keep = drupe_memory_keep(memory, bench.queue);
+    const drupe_submission s = {.queue = bench.queue, .keeps = &keep, .nkeeps = 1};
     drupe_event *turn;
     OK(drupe_submit_turn(&s, &turn));
     drupe_memory_release(memory);
@@ -157,21 +150,18 @@ static void nobody_waits_for_its_own_turn(void **state)
     assert_int_equal(pauses, 0);
     while (drupe_event_state_of(turn) != DRUPE_EVENT_RUNNING) continue;
     OK(drupe_event_finish(turn, NULL));
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_event_release(turn);
 }
 
 static void what_the_program_has_ended_is_not_its_own_any_more(void **state)
 {
     (void)state;
-    drupe_context *context;
-    drupe_queue *far;
-    drupe_event *waits[2] = {script_gate()}, *event;
-    OK(drupe_context_open(&script.device, 1, &context));
-    OK(drupe_queue_open(context, script.device, 0, &far));
-    OK(script_barrier(far, NULL, NULL));
-    OK(script_barrier(far, NULL, &waits[1])); /* core waits for it */
-    event = fly(script.queue, waits, 2);
+    drupe_queue *far = bench_elsewhere();
+    drupe_event *waits[2] = {bench_gate()}, *event;
+    OK(bench_barrier(far, NULL, NULL));
+    OK(bench_barrier(far, NULL, &waits[1])); /* core waits for it */
+    event = fly(bench.queue, waits, 2);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_QUEUED);
     OK(throttle());
     assert_int_equal(pauses, 1); /* for `far` */
@@ -182,7 +172,6 @@ static void what_the_program_has_ended_is_not_its_own_any_more(void **state)
     script_finish_all();
     OK(drupe_event_wait(event, LONG));
     script_release((drupe_event *[]){waits[0], waits[1], event}, 3);
-    drupe_context_release(context);
     drupe_queue_release(far);
 }
 
@@ -206,7 +195,7 @@ static void one_of_the_devices_own_queues_is_waited_for(void **state)
     OK(drupe_device_select("opencl", &device));
     OK(drupe_device_context(device, &context));
     OK(drupe_queue_open(context, device, 0, &elsewhere));
-    drupe_event *here = fly(script.queue, NULL, 0), *there = fly(second, NULL, 0);
+    drupe_event *here = fly(bench.queue, NULL, 0), *there = fly(second, NULL, 0);
     drupe_library_observe(&noting);
     OK(throttle());
     assert_int_equal(pauses, 1);
@@ -232,15 +221,15 @@ static void a_little_is_enough(void **state)
 {
     (void)state;
     drupe_queue *second = script_queue(0);
-    drupe_event *here = fly(script.queue, NULL, 0), *there;
-    OK(script_barrier(second, NULL, NULL));
-    OK(script_barrier(second, NULL, &there));
+    drupe_event *here = fly(bench.queue, NULL, 0), *there;
+    OK(bench_barrier(second, NULL, NULL));
+    OK(bench_barrier(second, NULL, &there));
     pause_answer = DRUPE_OK;
     in_pause = finish_one;
     to_finish = here;
     OK(throttle());
     assert_int_equal(pauses, 1);
-    assert_int_equal(atomic_load(&script.device->use.flying), 0);
+    assert_int_equal(atomic_load(&bench.device->use.flying), 0);
     assert_int_equal(drupe_event_state_of(there), DRUPE_EVENT_SUBMITTED);
     script_finish_all();
     script_release((drupe_event *[]){here, there}, 2);
@@ -250,22 +239,22 @@ static void a_little_is_enough(void **state)
 static void where_nothing_comes_back_the_bound_gives_way(void **state)
 {
     (void)state;
-    drupe_event *first = fly(script.queue, NULL, 0), *second;
+    drupe_event *first = fly(bench.queue, NULL, 0), *second;
     pause_answer = DRUPE_OK;
     step = SECOND / 8;
     OK(throttle());
     assert_in_range(pauses, 2, 8); /* until a second has passed */
     const unsigned before = pauses;
-    OK(drupe_throttle(script.device, 1)); /* it did not help: not again */
+    OK(drupe_throttle(bench.device, 1)); /* it did not help: not again */
     assert_int_equal(pauses, before);
     step = 0;
-    second = fly(script.queue, NULL, 0);
+    second = fly(bench.queue, NULL, 0);
     step = SECOND / 8;
     OK(throttle());
     test_script_finish(first, true);
-    drupe_queue_collect(script.queue); /* that came back */
+    drupe_queue_collect(bench.queue); /* that came back */
     pauses = 0;
-    OK(drupe_throttle(script.device, 1));
+    OK(drupe_throttle(bench.device, 1));
     assert_true(pauses >= 2);
     step = 0;
     script_finish_all();
@@ -275,32 +264,32 @@ static void where_nothing_comes_back_the_bound_gives_way(void **state)
 static void without_an_observer_the_queue_is_waited_for(void **state)
 {
     (void)state;
-    drupe_event *event = fly(script.queue, NULL, 0);
+    drupe_event *event = fly(bench.queue, NULL, 0);
     drupe_library_observe(NULL);
     step = SECOND / 8;
     OK(throttle());
     step = 0;
-    assert_true(atomic_load(&script.device->stuck) > 0);
+    assert_true(atomic_load(&bench.device->stuck) > 0);
     script_finish_all();
     OK(throttle());
-    assert_int_equal(atomic_load(&script.device->use.flying), 0);
+    assert_int_equal(atomic_load(&bench.device->use.flying), 0);
     drupe_event_release(event);
 }
 
 static void room_is_waited_for_until_a_deadline(void **state)
 {
     (void)state;
-    drupe_event *event = fly(script.queue, NULL, 0);
-    OK(drupe_throttle_room(script.device, 0)); /* it has passed */
+    drupe_event *event = fly(bench.queue, NULL, 0);
+    OK(drupe_throttle_room(bench.device, 0)); /* it has passed */
     assert_int_equal(pauses, 0);
-    OK(drupe_throttle_room(script.device, UINT64_MAX)); /* this thread must not wait */
+    OK(drupe_throttle_room(bench.device, UINT64_MAX)); /* this thread must not wait */
     assert_int_equal(pauses, 1);
     pause_answer = DRUPE_E_CANCELLED;
-    FAILS(drupe_throttle_room(script.device, UINT64_MAX), DRUPE_E_CANCELLED,
+    FAILS(drupe_throttle_room(bench.device, UINT64_MAX), DRUPE_E_CANCELLED,
           "interrupted while it waited for memory of host:cpu:0");
     script_finish_all();
-    OK(drupe_throttle_room(script.device, UINT64_MAX)); /* it has come back */
-    assert_int_equal(atomic_load(&script.device->use.flying), 0);
+    OK(drupe_throttle_room(bench.device, UINT64_MAX)); /* it has come back */
+    assert_int_equal(atomic_load(&bench.device->use.flying), 0);
     drupe_event_release(event);
 }
 
@@ -311,13 +300,13 @@ static drupe_event *ahead[4];
 
 static void get_ahead(void)
 {
-    for (size_t i = 0; i < 4; i++) OK(script_fill(script.queue, script.memory, NULL, &ahead[i]));
+    for (size_t i = 0; i < 4; i++) ahead[i] = script_fill(bench.queue, NULL);
 }
 
 /* Of the largest products two may be ahead. */
 static drupe_status pace(void)
 {
-    return drupe_queue_pace_heavy(script.queue, 1e15);
+    return drupe_queue_pace_heavy(bench.queue, 1e15);
 }
 
 static void a_queue_that_hangs_is_waited_for_so_long(void **state)
@@ -336,7 +325,7 @@ static void a_queue_that_hangs_is_waited_for_so_long(void **state)
     test_script_finish(ahead[0], true);
     OK(pace());
     assert_int_equal(pauses, 1);
-    assert_int_equal(drupe_queue_pending(script.queue), 0);
+    assert_int_equal(drupe_queue_pending(bench.queue), 0);
     script_release(ahead, 4);
 }
 
@@ -344,14 +333,14 @@ static void other_devices_are_taken_to_be_faster(void **state)
 {
     (void)state;
     get_ahead();
-    OK(drupe_queue_pace_heavy(script.queue, 2e9)); /* two of these on a CPU */
+    OK(drupe_queue_pace_heavy(bench.queue, 2e9)); /* two of these on a CPU */
     assert_int_equal(pauses, 1);
-    script.device->type = DRUPE_DEVICE_GPU;
+    bench.device->type = DRUPE_DEVICE_GPU;
     pauses = 0;
-    OK(drupe_queue_pace_heavy(script.queue, 2e9)); /* 250 on others */
-    OK(drupe_queue_pace_heavy(script.queue, 1e8)); /* as many as of any others */
+    OK(drupe_queue_pace_heavy(bench.queue, 2e9)); /* 250 on others */
+    OK(drupe_queue_pace_heavy(bench.queue, 1e8)); /* as many as of any others */
     assert_int_equal(pauses, 0);
-    script.device->type = DRUPE_DEVICE_CPU;
+    bench.device->type = DRUPE_DEVICE_CPU;
     script_finish_all();
     script_release(ahead, 4);
 }
@@ -380,7 +369,7 @@ static void the_engines_threads_do_not_wait(void **state)
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_event *event, *flying = fly(script.queue, NULL, 0);
+    drupe_event *event, *flying = fly(bench.queue, NULL, 0);
     get_ahead();
     pauses = 0;
     OK(drupe_submit_host(&(drupe_submission){.queue = other}, on_the_engines_thread, NULL, &event));

@@ -1,5 +1,5 @@
 /* Memory that was handed on in its queue's order, used out of that order: what has to be over before. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 static drupe_memory *memory; /* handed on, while work uses it */
 
@@ -17,7 +17,7 @@ static int teardown(void **state)
 {
     drupe_memory_release(memory);
     memory = NULL;
-    return scripted_teardown(state);
+    return script_teardown(state);
 }
 
 /* The event that is waited for, which the test has to release. */
@@ -40,12 +40,12 @@ static void a_barrier_proves_silent_work_at_the_end(void **state)
 {
     (void)state;
     hand_on(bench.queue, 2, NULL);
-    scripted_silent(bench.queue); /* tells nothing of what stands before it */
+    script_silent(bench.queue); /* tells nothing of what stands before it */
     drupe_event *before = expect_wait(), *same = expect_wait();
     assert_ptr_equal(same, before); /* the barrier of the first time */
     assert_ptr_equal(bench.queue->order.tail->event, before);
     drupe_event_release(same);
-    scripted_end(before);
+    script_end(before);
     expect_free();
     expect_free(); /* it is as memory that was never handed on */
 }
@@ -54,7 +54,7 @@ static void what_is_dropped_uses_nothing(void **state)
 {
     (void)state;
     hand_on(bench.queue, 1, NULL);
-    scripted_at_once(true);
+    script.finishes = true;
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_collect(bench.queue);
     expect_free();
@@ -65,11 +65,12 @@ static void without_a_barrier_the_use_is_refused(void **state)
     (void)state;
     drupe_event *before;
     hand_on(bench.queue, 1, NULL);
-    scripted_refuse_barriers(true);
-    FAILS(drupe_memory_before_use(memory, &before), DRUPE_E_INTERNAL, "No barriers.");
+    script.refuses = DRUPE_E_INTERNAL;
+    FAILS(drupe_memory_before_use(memory, &before), DRUPE_E_INTERNAL, "The script refuses.");
+    assert_int_equal(script.kind, DRUPE_WORK_BARRIER);
     assert_null(before);
-    scripted_refuse_barriers(false);
-    scripted_end(expect_wait()); /* it is still in its order */
+    script.refuses = DRUPE_OK;
+    script_end(expect_wait()); /* it is still in its order */
 }
 
 /* What failed proves nothing of what was before it. */
@@ -78,14 +79,14 @@ static void a_failure_that_nobody_knows_is_in_the_way(void **state)
     (void)state;
     drupe_event *before;
     hand_on(bench.queue, 1, NULL);
-    drupe_event *failed = scripted_fill(bench.queue, NULL);
+    drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
     FAILS(drupe_memory_before_use(memory, &before), DRUPE_E_BUSY, "has not been reported yet");
     assert_null(before);
     FAILS(drupe_event_wait(failed, LONG), DRUPE_E_INTERNAL, "The script says no.");
     before = expect_wait();
     assert_ptr_not_equal(before, failed);
-    scripted_end(before);
+    script_end(before);
     expect_free();
     drupe_event_release(failed);
 }
@@ -103,7 +104,7 @@ static void all_uses_of_an_unordered_queue_count(void **state)
     drupe_event *events[3], *before;
     size_t asked = 0;
     hand_on(bench.queue, 3, events);
-    drupe_event *later = scripted_fill(bench.queue, NULL); /* which does not use it */
+    drupe_event *later = script_fill(bench.queue, NULL); /* which does not use it */
     test_script_finish(events[0], true);
     before = expect_wait();
     assert_ptr_equal(before, events[1]);
@@ -117,18 +118,18 @@ static void all_uses_of_an_unordered_queue_count(void **state)
     test_script_finish(events[2], true);
     expect_free();
     for (size_t i = 0; i < 3; i++) drupe_event_release(events[i]);
-    scripted_end(later);
+    script_end(later);
 }
 
 int main(void)
 {
 #define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_barrier_proves_silent_work_at_the_end, scripted_setup),
-        TEST(what_is_dropped_uses_nothing, scripted_setup),
-        TEST(without_a_barrier_the_use_is_refused, scripted_setup),
-        TEST(a_failure_that_nobody_knows_is_in_the_way, scripted_setup),
-        TEST(all_uses_of_an_unordered_queue_count, scripted_setup_unordered),
+        TEST(a_barrier_proves_silent_work_at_the_end, script_setup),
+        TEST(what_is_dropped_uses_nothing, script_setup),
+        TEST(without_a_barrier_the_use_is_refused, script_setup),
+        TEST(a_failure_that_nobody_knows_is_in_the_way, script_setup),
+        TEST(all_uses_of_an_unordered_queue_count, script_setup_unordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

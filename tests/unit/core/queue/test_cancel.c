@@ -1,6 +1,6 @@
 /* Cancelling on a driver that can: what it is at goes on, the rest is given up; and what is not known of it.
  */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 static size_t left, given_up;
 static unsigned cancelled;
@@ -13,8 +13,8 @@ static void queue_cancel(drupe_queue *queue)
 
 static int setup(void **state)
 {
-    const int result = scripted_setup(state);
-    scripted_table.queue_cancel = queue_cancel;
+    const int result = script_setup(state);
+    bench_table.queue_cancel = queue_cancel;
     cancelled = 0;
     return result;
 }
@@ -38,41 +38,41 @@ static void expect_given_up(drupe_event *event)
 static void the_first_that_is_not_over_goes_on(void **state)
 {
     (void)state;
-    drupe_event *over = scripted_fill(bench.queue, NULL), *runs = scripted_fill(bench.queue, NULL);
-    drupe_event *next = scripted_fill(bench.queue, NULL), *last = scripted_fill(bench.queue, NULL);
+    drupe_event *over = script_fill(bench.queue, NULL), *runs = script_fill(bench.queue, NULL);
+    drupe_event *next = script_fill(bench.queue, NULL), *last = script_fill(bench.queue, NULL);
     test_script_finish(over, true);
     expect_cancelled(1, 2);
     expect_given_up(next);
     expect_given_up(last);
-    scripted_end(runs);
+    script_end(runs);
     drupe_event_release(over);
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
 }
 
 static void silent_work_may_have_begun(void **state)
 {
     (void)state;
-    scripted_silent(bench.queue);
-    drupe_event *behind = scripted_fill(bench.queue, NULL);
+    script_silent(bench.queue);
+    drupe_event *behind = script_fill(bench.queue, NULL);
     expect_cancelled(1, 1);
     expect_given_up(behind);
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
 }
 
 /* Nobody submitted the barriers that core puts in between. */
 static void barriers_of_core_are_not_counted(void **state)
 {
     (void)state;
-    scripted_silent(bench.queue);
+    script_silent(bench.queue);
     FAILS(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT, ""); /* which puts one there */
     drupe_event *barrier = drupe_event_retain(bench.queue->order.tail->event);
-    drupe_event *behind = scripted_fill(bench.queue, NULL);
+    drupe_event *behind = script_fill(bench.queue, NULL);
     assert_true(barrier->behind != 0);
     expect_cancelled(1, 1);
     test_script_finish(barrier, true);
     expect_given_up(behind);
     drupe_event_release(barrier);
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
 }
 
 static int looks;
@@ -81,47 +81,47 @@ static int looks;
 static drupe_status forgetful_state(drupe_event *event, drupe_event_state *state)
 {
     if (looks++ > 0) return drupe_error_set(DRUPE_E_INTERNAL, "It does not know.");
-    return scripted_real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void what_a_driver_does_not_know_may_have_begun(void **state)
 {
     (void)state;
-    drupe_event *first = scripted_fill(bench.queue, NULL), *second = scripted_fill(bench.queue, NULL);
+    drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(bench.queue, NULL);
     looks = 0;
-    scripted_table.event_state = forgetful_state;
+    bench_table.event_state = forgetful_state;
     expect_cancelled(1, 1);
     assert_int_equal(looks, 2);
-    scripted_table.event_state = scripted_real->event_state;
+    bench_table.event_state = bench_real->event_state;
     expect_given_up(second);
-    scripted_end(first);
-    assert_int_equal(scripted_take_failures(), 0);
+    script_end(first);
+    assert_int_equal(script_take_failures(), 0);
 }
 
 static void a_driver_that_cannot_keeps_what_it_has(void **state)
 {
     (void)state;
     drupe_event *gate = bench_gate();
-    drupe_event *first = scripted_fill(bench.queue, NULL), *second = scripted_fill(bench.queue, NULL);
-    drupe_event *held = scripted_fill(bench.queue, gate);
-    scripted_table.queue_cancel = NULL;
+    drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(bench.queue, NULL);
+    drupe_event *held = script_fill(bench.queue, gate);
+    bench_table.queue_cancel = NULL;
     OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(left, 2);
     assert_int_equal(given_up, 1);
     FAILS(drupe_event_wait(held, LONG), DRUPE_E_CANCELLED, "was cancelled before it started");
     drupe_event_release(held);
-    scripted_end(first);
-    scripted_end(second);
+    script_end(first);
+    script_end(second);
     bench_open_gate(gate);
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
 }
 
 /* What stands with the driver of an out-of-order queue stays, also behind what core holds. */
 static void only_what_core_holds_of_an_unordered_queue_is_given_up(void **state)
 {
     (void)state;
-    drupe_event *gate = bench_gate(), *held = scripted_fill(bench.queue, gate);
-    drupe_event *native = scripted_fill(bench.queue, NULL);
+    drupe_event *gate = bench_gate(), *held = script_fill(bench.queue, gate);
+    drupe_event *native = script_fill(bench.queue, NULL);
     OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(left, 1);
     assert_int_equal(given_up, 1);
@@ -129,20 +129,20 @@ static void only_what_core_holds_of_an_unordered_queue_is_given_up(void **state)
     FAILS(drupe_event_wait(held, LONG), DRUPE_E_CANCELLED, "was cancelled before it started");
     drupe_event_release(held);
     bench_open_gate(gate);
-    scripted_end(native);
-    assert_int_equal(scripted_take_failures(), 0);
+    script_end(native);
+    assert_int_equal(script_take_failures(), 0);
 }
 
 int main(void)
 {
-#define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, scripted_teardown)
+#define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, script_teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_first_that_is_not_over_goes_on, setup),
         TEST(silent_work_may_have_begun, setup),
         TEST(barriers_of_core_are_not_counted, setup),
         TEST(what_a_driver_does_not_know_may_have_begun, setup),
         TEST(a_driver_that_cannot_keeps_what_it_has, setup),
-        TEST(only_what_core_holds_of_an_unordered_queue_is_given_up, scripted_setup_unordered),
+        TEST(only_what_core_holds_of_an_unordered_queue_is_given_up, script_setup_unordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

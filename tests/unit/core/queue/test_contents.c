@@ -4,30 +4,6 @@
 #include "core_bench.h"
 #include <sched.h>
 
-static drupe_backend table; /* what a test changes of `host` */
-static const drupe_backend *real;
-
-static int setup(void **state)
-{
-    assert_true(drupe_slot_count() > 0);
-    real = drupe_slot_at(0)->base;
-    table = *real;
-    drupe_slot_at(0)->base = &table;
-    return bench_setup(state);
-}
-
-static int teardown(void **state)
-{
-    const int result = bench_teardown(state);
-    drupe_slot_at(0)->base = real;
-    return result;
-}
-
-static drupe_memory *shared(size_t bytes)
-{
-    return bench_memory(bench.queue, DRUPE_MEM_SHARED, bytes);
-}
-
 /* A host function that the driver is at until the test lets it go on. */
 static _Atomic(int) busy, go_on;
 
@@ -59,7 +35,7 @@ static void expect_contents(drupe_memory *memory, drupe_status status, const cha
 static void contents_say_what_is_there(void **state)
 {
     (void)state;
-    drupe_memory *whole = shared(64), *part = shared(64), *own = shared(64);
+    drupe_memory *whole = bench_shared(64), *part = bench_shared(64), *own = bench_shared(64);
     drupe_event *gate = bench_gate(), *failure = bench_failure(bench.queue, "culprit", gate);
     const drupe_submission s = {.queue = bench.queue, .label = "half"};
     OK(bench_fill(bench.queue, whole, 1, NULL, NULL));
@@ -87,7 +63,7 @@ static drupe_status fail_after_all(void *memory)
 static void work_that_failed_leaves_what_nobody_knows(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(64), *out = shared(64);
+    drupe_memory *memory = bench_shared(64), *out = bench_shared(64);
     drupe_keep keep = drupe_memory_keep(memory, bench.queue);
     const drupe_submission s = {.queue = bench.queue, .label = "own", .keeps = &keep, .nkeeps = 1};
     drupe_failure own, cause;
@@ -111,7 +87,7 @@ static void who_reads_fails_with_the_first_cause(void **state)
 {
     (void)state;
     drupe_queue *other;
-    drupe_memory *first = shared(64), *second = shared(64), *out = shared(64);
+    drupe_memory *first = bench_shared(64), *second = bench_shared(64), *out = bench_shared(64);
     drupe_event *failure = bench_failure(bench.queue, "culprit", NULL), *event;
     memset(drupe_memory_pointer(out), 0, 64);
     OK(drupe_queue_open(bench.context, bench.device, 0, &other));
@@ -146,15 +122,15 @@ static drupe_status refuse_fill(const drupe_submit *s, void *dst, const void *pa
 static void only_a_new_result_takes_the_mark_away(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     drupe_event *failure = bench_failure(bench.queue, "culprit", NULL);
     OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
     assert_int_equal(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INVALID);
     expect_contents(memory, DRUPE_E_DEPENDENCY, "'culprit'");
-    table.submit_fill = refuse_fill;
+    bench_table.submit_fill = refuse_fill;
     FAILS(bench_fill(bench.queue, memory, 2, NULL, NULL), DRUPE_E_NO_MEMORY, "The driver refuses.");
     expect_contents(memory, DRUPE_E_DEPENDENCY, "'culprit'");
-    table.submit_fill = real->submit_fill;
+    bench_table.submit_fill = bench_real->submit_fill;
     OK(bench_fill(bench.queue, memory, 3, NULL, NULL));
     OK(drupe_memory_contents(memory));
     OK(drupe_queue_wait(bench.queue, LONG));
@@ -220,7 +196,7 @@ static void a_kernel_may_be_launched_on_several_queues(void **state)
 {
     (void)state;
     drupe_queue *queues[3] = {bench.queue};
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     memset(drupe_memory_pointer(memory), 0, 64);
     for (size_t i = 0; i < 3; i++) {
         if (i) OK(drupe_queue_open(bench.context, bench.device, 0, &queues[i]));
@@ -235,7 +211,7 @@ static void a_kernel_may_be_launched_on_several_queues(void **state)
 static void hints_take_their_place(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     const drupe_submission s = {.queue = bench.queue};
     drupe_event *event;
     for (size_t i = 0; i < 2; i++) {
@@ -245,8 +221,8 @@ static void hints_take_their_place(void **state)
         OK(drupe_submit_advise(&s, drupe_memory_pointer(memory), 64, 1, &event));
         OK(drupe_event_wait(event, LONG));
         drupe_event_release(event);
-        table.submit_prefetch = NULL; /* they are barriers then */
-        table.submit_advise = NULL;
+        bench_table.submit_prefetch = NULL; /* they are barriers then */
+        bench_table.submit_advise = NULL;
     }
     drupe_memory_release(memory);
 }
@@ -256,7 +232,7 @@ static void hints_take_their_place(void **state)
 
 static drupe_memory *hand_on(size_t bytes)
 {
-    drupe_memory *memory = shared(bytes), *next;
+    drupe_memory *memory = bench_shared(bytes), *next;
     const void *at = drupe_memory_pointer(memory);
     OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
     drupe_memory_release(memory);
@@ -319,7 +295,7 @@ static const drupe_observer pausing = {.pause = on_pause};
 /* Memory that comes back to nobody in order: work of two queues uses it. */
 static void fly(drupe_queue *second, size_t bytes)
 {
-    drupe_memory *memory = shared(bytes);
+    drupe_memory *memory = bench_shared(bytes);
     const drupe_submission here = {.queue = bench.queue}, there = {.queue = second};
     OK(drupe_submit_fill(&here, drupe_memory_pointer(memory), "x", 1, 64, NULL));
     OK(drupe_submit_fill(&there, (char *)drupe_memory_pointer(memory) + 64, "x", 1, 64, NULL));
@@ -393,7 +369,7 @@ static void the_drivers_queue_is_given_in_order(void **state)
     (void)state;
     void *handle;
     drupe_event *gate = bench_gate(), *event;
-    table.queue_native = native;
+    bench_table.queue_native = native;
     OK(bench_barrier(bench.queue, gate, &event));
     FAILS(drupe_queue_native(bench.queue, &handle), DRUPE_E_BUSY, "would overtake it");
     bench_open_gate(gate);
@@ -413,7 +389,7 @@ static const char *silent_text;
 static drupe_status queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     if (timeout_ns == 0) return drupe_error_set(DRUPE_E_TIMEOUT, "Not quite.");
-    drupe_status status = real->queue_wait(queue, timeout_ns);
+    drupe_status status = bench_real->queue_wait(queue, timeout_ns);
     if (status != DRUPE_OK || silent_failures == 0) return status;
     silent_failures--;
     return drupe_error_set(DRUPE_E_INTERNAL, "%s", silent_text);
@@ -424,7 +400,7 @@ static void silent_failures_have_suspects(void **state)
 {
     (void)state;
     drupe_failure failure;
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     const drupe_submission s = {.queue = bench.queue, .label = "second", .site = 8};
     static const struct {
         const char *text, *label;
@@ -434,7 +410,7 @@ static void silent_failures_have_suspects(void **state)
                  {"Something failed.", "one of 3 submissions", 2},
                  {"The kernel 'second' failed.", "second", 2},
                  {"Something failed.", "one of 4 submissions", 3}};
-    table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         occupy_driver(bench.queue);
         OK(drupe_memory_contents(memory));
@@ -467,7 +443,7 @@ static _Atomic(int) states;
 static drupe_status event_state(drupe_event *event, drupe_event_state *state)
 {
     atomic_fetch_add(&states, 1);
-    if (atomic_load(&go_on)) return real->event_state(event, state);
+    if (atomic_load(&go_on)) return bench_real->event_state(event, state);
     *state = DRUPE_EVENT_SUBMITTED; /* until the test lets it tell */
     return DRUPE_OK;
 }
@@ -478,17 +454,17 @@ static void a_completion_proves_those_before_it(void **state)
     enum { MANY = 200 };
     drupe_event *events[MANY];
     drupe_queue *queue;
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     memset(drupe_memory_pointer(memory), 0, 64);
-    table.gpu_faults_last = true;
-    table.event_state = event_state;
+    bench_table.gpu_faults_last = true;
+    bench_table.event_state = event_state;
     bench.device->type = DRUPE_DEVICE_GPU;
     OK(drupe_queue_open(bench.context, bench.device, 0, &queue));
     atomic_store(&go_on, 0);
     for (size_t i = 0; i < MANY; i++) OK(bench_mad(queue, memory, memory, 8, 1, 1, NULL, &events[i]));
     atomic_store(&states, 0);
     atomic_store(&go_on, 1);
-    OK(real->event_wait(events[MANY - 1], LONG)); /* the driver is done */
+    OK(bench_real->event_wait(events[MANY - 1], LONG)); /* the driver is done */
     drupe_queue_collect(queue);
     for (size_t i = 0; i < MANY; i++) assert_int_equal(drupe_event_state_of(events[i]), DRUPE_EVENT_COMPLETE);
     assert_true(atomic_load(&states) < MANY);
@@ -511,12 +487,12 @@ static void a_driver_that_cannot_wait_fails_the_event(void **state)
 {
     (void)state;
     drupe_event *event;
-    table.event_wait = broken_wait;
+    bench_table.event_wait = broken_wait;
     occupy_driver(bench.queue);
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "The driver cannot wait.");
-    table.event_wait = real->event_wait;
+    bench_table.event_wait = bench_real->event_wait;
     atomic_store(&go_on, 1);
     (void)!drupe_queue_wait(bench.queue, LONG);
     drupe_event_release(event);
@@ -525,7 +501,7 @@ static void a_driver_that_cannot_wait_fails_the_event(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bench_setup_table, bench_teardown)
     const struct CMUnitTest tests[] = {
         TEST(contents_say_what_is_there),
         TEST(work_that_failed_leaves_what_nobody_knows),

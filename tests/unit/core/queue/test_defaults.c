@@ -1,5 +1,5 @@
 /* Default contexts and queues of devices and of their parts: who keeps them, and what fails. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 static drupe_status queue_answer;
 static size_t context_failures; /* of the next calls */
@@ -7,13 +7,13 @@ static size_t context_failures; /* of the next calls */
 static drupe_status queue_open(drupe_queue *queue, uint32_t flags)
 {
     if (queue_answer != DRUPE_OK) return drupe_error_set(queue_answer, "No queue.");
-    return scripted_real->queue_open(queue, flags);
+    return bench_real->queue_open(queue, flags);
 }
 
 static drupe_status context_open(drupe_context *context)
 {
     if (context_failures) return context_failures--, drupe_error_set(DRUPE_E_INTERNAL, "No context.");
-    return scripted_real->context_open(context);
+    return bench_real->context_open(context);
 }
 
 static drupe_device *part_of(const char *filter)
@@ -47,7 +47,7 @@ static void whether_parts_stand_alone_is_asked_until_it_is_known(void **state)
     drupe_device *part = part_of("host:cpu:0.0");
     drupe_context *context;
     drupe_queue *queue;
-    scripted_table.queue_open = queue_open;
+    bench_table.queue_open = queue_open;
     queue_answer = DRUPE_E_NO_MEMORY;
     FAILS(drupe_device_queue(part, &queue), DRUPE_E_NO_MEMORY, "No queue.");
     assert_null(queue);
@@ -63,8 +63,8 @@ static void a_part_without_its_own_context_has_none(void **state)
     (void)state;
     drupe_device *part = part_of("host:cpu:0.0");
     drupe_context *context;
-    scripted_table.queue_open = scripted_strict;
-    scripted_table.context_open = context_open;
+    bench_table.queue_open = script_strict;
+    bench_table.context_open = context_open;
     context_failures = 1;
     FAILS(drupe_device_context(part, &context), DRUPE_E_INTERNAL, "No context.");
     assert_null(context);
@@ -118,10 +118,10 @@ static void what_is_about_to_go_is_not_given_out(void **state)
     (void)state;
     drupe_context *context;
     drupe_queue *queue;
-    scripted_table.queue_open = scripted_strict;
+    bench_table.queue_open = script_strict;
     part = part_of("host:cpu:0.0");
     OK(drupe_device_context(part, &context));
-    scripted_at_lock(NULL, ask_for_context);
+    script_at_lock(NULL, ask_for_context);
     drupe_context_release(context);
     assert_ptr_equal(drupe_context_device(fresh_context, 0), part);
     OK(drupe_device_context(part, &context));
@@ -130,7 +130,7 @@ static void what_is_about_to_go_is_not_given_out(void **state)
 
     OK(drupe_device_queue(part, &queue));
     const uint32_t number = drupe_queue_number(queue);
-    scripted_at_lock(NULL, ask_for_queue);
+    script_at_lock(NULL, ask_for_queue);
     drupe_queue_release(queue);
     assert_int_not_equal(drupe_queue_number(fresh_queue), number);
     OK(drupe_device_queue(part, &queue));
@@ -143,13 +143,13 @@ static void what_is_about_to_go_is_not_given_out(void **state)
 
 int main(void)
 {
-#define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, scripted_teardown)
+#define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, script_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_device_without_a_context_has_no_queue, scripted_setup),
-        TEST(whether_parts_stand_alone_is_asked_until_it_is_known, scripted_setup),
-        TEST(a_part_without_its_own_context_has_none, scripted_setup),
-        TEST(the_library_keeps_those_of_its_devices, scripted_setup_part),
-        TEST(what_is_about_to_go_is_not_given_out, scripted_setup),
+        TEST(a_device_without_a_context_has_no_queue, script_setup),
+        TEST(whether_parts_stand_alone_is_asked_until_it_is_known, script_setup),
+        TEST(a_part_without_its_own_context_has_none, script_setup),
+        TEST(the_library_keeps_those_of_its_devices, script_setup_part),
+        TEST(what_is_about_to_go_is_not_given_out, script_setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* What core holds, and what it runs itself because the driver cannot: copies of the work, host functions and
  * copies in pieces on threads of core, and when their turn has come. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 #include <semaphore.h>
-
-static drupe_status good(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
 
 static drupe_event *host_function(drupe_queue *queue, drupe_event *wait)
 {
     const drupe_submission s = {.queue = queue, .waits = &wait, .nwaits = 1};
     drupe_event *event;
-    OK(drupe_submit_host(&s, good, NULL, &event));
+    OK(drupe_submit_host(&s, bench_nothing, NULL, &event));
     return event;
 }
 
@@ -35,7 +29,7 @@ static drupe_status submit_kernel(const drupe_submit *s, drupe_kernel *kernel, c
     assert_int_equal(args[0].kind, DRUPE_ARG_LOCAL);
     launched_local = args[0].size;
     memcpy(&launched_value, args[1].value, sizeof launched_value);
-    const drupe_status status = scripted_real->submit_kernel(s, kernel, range, args, nargs);
+    const drupe_status status = bench_real->submit_kernel(s, kernel, range, args, nargs);
     test_script_finish(s->event, true);
     return status;
 }
@@ -48,8 +42,8 @@ static void the_arguments_are_those_of_the_call(void **state)
     drupe_range range = {.dims = 1, .global = {4}};
     uint64_t value = 42;
     drupe_arg args[] = {{DRUPE_ARG_LOCAL, 96, NULL}, {DRUPE_ARG_VALUE, sizeof value, &value}};
-    scripted_table.submit_kernel = submit_kernel;
-    OK(drupe_submit_kernel(&s, scripted_kernel(2), &range, args, 2, &event));
+    bench_table.submit_kernel = submit_kernel;
+    OK(drupe_submit_kernel(&s, script_kernel(2), &range, args, 2, &event));
     value = 0;
     args[0] = args[1] = (drupe_arg){0};
     bench_open_gate(gate);
@@ -104,7 +98,7 @@ static void without_a_thread_host_functions_are_refused(void **state)
     const drupe_submission s = {.queue = bench.queue};
     drupe_event *event;
     wrap_plan(WRAP_THREAD, 1);
-    assert_int_not_equal(drupe_submit_host(&s, good, NULL, &event), DRUPE_OK);
+    assert_int_not_equal(drupe_submit_host(&s, bench_nothing, NULL, &event), DRUPE_OK);
     assert_non_null(strstr(drupe_error_last()->text, "thread"));
     assert_null(event);
     assert_int_equal(wrap_made(), 1);
@@ -130,10 +124,10 @@ static void a_failure_without_a_reason_gets_one(void **state)
 static void unordered_host_functions_wait_for_nothing(void **state)
 {
     (void)state;
-    drupe_event *native = scripted_fill(bench.queue, NULL);
+    drupe_event *native = script_fill(bench.queue, NULL);
     expect_complete(host_function(bench.queue, NULL));
     assert_int_equal(drupe_event_state_of(native), DRUPE_EVENT_SUBMITTED);
-    scripted_end(native);
+    script_end(native);
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_collect(bench.queue); /* nothing is on it */
     assert_null(bench.queue->order.head);
@@ -161,13 +155,13 @@ static void host_functions_wait_for_events_of_the_driver(void **state)
     (void)state;
     drupe_queue *other;
     sem_init(&asked, 0, 0);
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *native = scripted_fill(other, NULL);
-    scripted_at_look(native, 3, tell); /* the waiter has been through with it by then */
+    other = script_queue(0);
+    drupe_event *native = script_fill(other, NULL);
+    script_at_look(native, 3, tell); /* the waiter has been through with it by then */
     drupe_event *event = host_function(bench.queue, native);
     await_telling();
     assert_int_equal(drupe_event_phase(event), DRUPE_PHASE_DEFERRED);
-    scripted_end(native);
+    script_end(native);
     expect_complete(event);
     drupe_queue_release(other);
     sem_destroy(&asked);
@@ -176,12 +170,13 @@ static void host_functions_wait_for_events_of_the_driver(void **state)
 static void without_a_mark_nobody_knows_the_turn(void **state)
 {
     (void)state;
-    scripted_silent(bench.queue);
-    scripted_refuse_barriers(true);
+    script_silent(bench.queue);
+    script.refuses = DRUPE_E_INTERNAL;
     drupe_event *event = host_function(bench.queue, NULL);
-    FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "No barriers.");
-    scripted_refuse_barriers(false);
-    scripted_at_once(true);
+    FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "The script refuses.");
+    assert_int_equal(script.kind, DRUPE_WORK_BARRIER);
+    script.refuses = DRUPE_OK;
+    script.finishes = true;
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_event_release(event);
 }
@@ -190,15 +185,15 @@ static void a_failure_before_it_is_found_by_its_mark(void **state)
 {
     (void)state;
     drupe_failure own, cause;
-    drupe_event *failed = scripted_fill(bench.queue, NULL), *event = host_function(bench.queue, NULL);
+    drupe_event *failed = script_fill(bench.queue, NULL), *event = host_function(bench.queue, NULL);
     test_script_finish(failed, false);
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
     assert_true(drupe_failure_last(&own, &cause));
     assert_true(cause.submission == drupe_event_submission(failed));
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
     drupe_event_release(failed);
     drupe_event_release(event);
-    scripted_at_once(true);
+    script.finishes = true;
     OK(drupe_queue_wait(bench.queue, LONG));
 }
 
@@ -215,12 +210,12 @@ static void old_failures_are_no_mark(void **state)
     (void)state;
     drupe_queue *other;
     sem_init(&asked, 0, 0);
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *first = scripted_fill(other, NULL), *behind = scripted_fill(bench.queue, first);
+    other = script_queue(0);
+    drupe_event *first = script_fill(other, NULL), *behind = script_fill(bench.queue, first);
     test_script_finish(first, false);
     FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no.");
-    scripted_at_once(true); /* the barrier that takes the place of the mark, too */
-    scripted_table.event_notify = event_notify;
+    script.finishes = true; /* the barrier that takes the place of the mark, too */
+    bench_table.event_notify = event_notify;
     drupe_event *event = host_function(bench.queue, NULL);
     await_telling(); /* `behind` is its mark */
     test_script_finish(behind, false);
@@ -241,8 +236,8 @@ static void a_mark_does_not_fail_for_what_stands_behind_it(void **state)
     const drupe_error mine = {.status = DRUPE_E_INVALID, .text = "mine"};
     drupe_event *turn;
     sem_init(&asked, 0, 0);
-    scripted_table.event_notify = event_notify;
-    scripted_silent(bench.queue);
+    bench_table.event_notify = event_notify;
+    script_silent(bench.queue);
     OK(drupe_submit_turn(&s, &turn));
     await_telling();
     pthread_mutex_lock(&bench.queue->lock);
@@ -254,10 +249,10 @@ static void a_mark_does_not_fail_for_what_stands_behind_it(void **state)
     assert_int_equal(drupe_event_state_of(mark), DRUPE_EVENT_FAILED);
     assert_string_equal(drupe_event_error(mark)->text, "The script says no.");
     assert_string_equal(drupe_event_error(turn)->text, "mine");
-    assert_int_equal(scripted_take_failures(), 2);
+    assert_int_equal(script_take_failures(), 2);
     drupe_event_release(mark);
     drupe_event_release(turn);
-    scripted_at_once(true);
+    script.finishes = true;
     OK(drupe_queue_wait(bench.queue, LONG));
     sem_destroy(&asked);
 }
@@ -272,9 +267,9 @@ static void a_turn_may_be_ended_as_it_comes(void **state)
 {
     (void)state;
     const drupe_submission s = {.queue = bench.queue};
-    drupe_event *before = scripted_fill(bench.queue, NULL), *turn;
+    drupe_event *before = script_fill(bench.queue, NULL), *turn;
     test_script_finish(before, true);
-    scripted_at_look(before, 1, end_turn); /* the waiter finds that its turn has come */
+    script_at_look(before, 1, end_turn); /* the waiter finds that its turn has come */
     OK(drupe_submit_turn(&s, &turn));
     FAILS(drupe_event_wait(turn, LONG), DRUPE_E_INVALID, "mine");
     drupe_event_release(turn);
@@ -295,20 +290,20 @@ static void the_first_turn_waits_for_the_waiter(void **state)
 
 int main(void)
 {
-#define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, scripted_teardown)
+#define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, script_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(the_arguments_are_those_of_the_call, scripted_setup),
-        TEST(copies_in_pieces_are_hurried, scripted_setup),
-        TEST(without_a_thread_host_functions_are_refused, scripted_setup),
-        TEST(a_failure_without_a_reason_gets_one, scripted_setup),
-        TEST(unordered_host_functions_wait_for_nothing, scripted_setup_unordered),
-        TEST(host_functions_wait_for_events_of_the_driver, scripted_setup),
-        TEST(without_a_mark_nobody_knows_the_turn, scripted_setup),
-        TEST(a_failure_before_it_is_found_by_its_mark, scripted_setup),
-        TEST(old_failures_are_no_mark, scripted_setup),
-        TEST(a_mark_does_not_fail_for_what_stands_behind_it, scripted_setup),
-        TEST(a_turn_may_be_ended_as_it_comes, scripted_setup),
-        TEST(the_first_turn_waits_for_the_waiter, scripted_setup),
+        TEST(the_arguments_are_those_of_the_call, script_setup),
+        TEST(copies_in_pieces_are_hurried, script_setup),
+        TEST(without_a_thread_host_functions_are_refused, script_setup),
+        TEST(a_failure_without_a_reason_gets_one, script_setup),
+        TEST(unordered_host_functions_wait_for_nothing, script_setup_unordered),
+        TEST(host_functions_wait_for_events_of_the_driver, script_setup),
+        TEST(without_a_mark_nobody_knows_the_turn, script_setup),
+        TEST(a_failure_before_it_is_found_by_its_mark, script_setup),
+        TEST(old_failures_are_no_mark, script_setup),
+        TEST(a_mark_does_not_fail_for_what_stands_behind_it, script_setup),
+        TEST(a_turn_may_be_ended_as_it_comes, script_setup),
+        TEST(the_first_turn_waits_for_the_waiter, script_setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,28 +3,7 @@
 #include "core/queue/launch.h"
 #include "core_ends.h"
 #include "drupe/fault.h"
-#include "fault/leave.h"
 #include <sched.h>
-#include <sys/wait.h>
-
-static drupe_backend table; /* what a test changes of `host` */
-static const drupe_backend *real;
-
-static int setup(void **state)
-{
-    assert_true(drupe_slot_count() > 0);
-    real = drupe_slot_at(0)->base;
-    table = *real;
-    drupe_slot_at(0)->base = &table;
-    return bench_setup(state);
-}
-
-static int teardown(void **state)
-{
-    const int result = bench_teardown(state);
-    drupe_slot_at(0)->base = real;
-    return result;
-}
 
 /* --- Flushing --------------------------------------------------------------------------------------------
  */
@@ -55,7 +34,7 @@ static void work_is_flushed_before_it_is_waited_for(void **state)
     drupe_event *event;
     drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 4096);
     const drupe_submission s = {.queue = bench.queue};
-    table.queue_flush = queue_flush;
+    bench_table.queue_flush = queue_flush;
     for (int i = 0; i < 2; i++) {
         flush_answer = i ? DRUPE_E_INTERNAL : DRUPE_OK; /* shows in the events, if it matters */
         atomic_store(&go_on, 0);
@@ -99,7 +78,7 @@ static void queues_may_get_times_later(void **state)
     drupe_event *before, *after;
     drupe_times times;
     drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 4096);
-    table.queue_time = queue_time;
+    bench_table.queue_time = queue_time;
     OK(bench_fill(bench.queue, memory, 1, NULL, &before));
     OK(drupe_event_wait(before, LONG));
     FAILS(drupe_event_times(before, &times), DRUPE_E_UNSUPPORTED, "Only events of a profiling queue");
@@ -120,7 +99,7 @@ static void queues_may_get_times_later(void **state)
     drupe_event_release(after);
     /* A driver may keep them though nobody asked; the flag is core's own. */
     drupe_queue *queue;
-    table.queue_times = queue_times;
+    bench_table.queue_times = queue_times;
     for (int i = 0; i < 3; i++) {
         has_times = i > 0;
         time_answer = i == 2 ? DRUPE_E_INTERNAL : DRUPE_OK;
@@ -154,7 +133,7 @@ static drupe_status strict_open(drupe_queue *queue, uint32_t flags)
 {
     if (drupe_context_device(drupe_queue_context(queue), 0) != drupe_queue_device(queue))
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "Not in this context.");
-    return real->queue_open(queue, flags);
+    return bench_real->queue_open(queue, flags);
 }
 
 static void parts_may_need_contexts_of_their_own(void **state)
@@ -164,7 +143,7 @@ static void parts_may_need_contexts_of_their_own(void **state)
     drupe_context *first, *second;
     drupe_queue *queue;
     if (drupe_device_select("host:cpu:0.0", &part) != DRUPE_OK) skip(); /* one processor */
-    table.queue_open = strict_open;
+    bench_table.queue_open = strict_open;
     OK(drupe_device_context(part, &first));
     assert_ptr_not_equal(first, bench.context);
     assert_ptr_equal(drupe_context_device(first, 0), part);
@@ -209,50 +188,25 @@ static void looks_leave_what_is_over_in_the_list(void **state)
 
 static void in_a_process(void (*body)(void))
 {
-    int status = 0;
-    const pid_t child = fork(); /* the library is closed */
-    if (child == 0) {
-        alarm(60);
-        ENDS_MUST(drupe_slot_count() > 0);
-        real = drupe_slot_at(0)->base;
-        table = *real;
-        drupe_slot_at(0)->base = &table;
-        body();
-        leave(0);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    assert_int_equal(status, 0);
-}
-
-static drupe_status fault(void *unused)
-{
-    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16;
-    (void)unused;
-    *nowhere = 1;
-    return DRUPE_OK;
-}
-
-static drupe_status good(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
+    ends_apart(bench_take_table, body);
 }
 
 static void on_a_thread_of_core(void)
 {
     void *state = NULL;
     drupe_event *event;
-    table.submit_host = NULL; /* core runs them */
+    bench_table.submit_host = NULL; /* core runs them */
     ENDS_MUST(bench_setup(&state) == 0);
     ENDS_MUST(drupe_fault_install(NULL) == DRUPE_OK);
     const drupe_submission s = {.queue = bench.queue};
     for (int i = 0; i < 3; i++) {
-        ENDS_MUST(drupe_submit_host(&s, fault, NULL, &event) == DRUPE_OK);
+        ENDS_MUST(drupe_submit_host(&s, ends_fault, NULL, &event) == DRUPE_OK);
         ENDS_MUST(drupe_event_wait(event, LONG) == DRUPE_E_DEVICE_LOST);
         ENDS_MUST(strstr(drupe_error_last()->text, "host function") &&
                   strstr(drupe_error_last()->text, "SIGSEGV"));
         drupe_event_release(event);
-        ENDS_MUST(drupe_submit_host(&s, good, NULL, &event) == DRUPE_OK); /* another thread has come */
+        ENDS_MUST(drupe_submit_host(&s, bench_nothing, NULL, &event) ==
+                  DRUPE_OK); /* another thread has come */
         ENDS_MUST(drupe_event_wait(event, LONG) == DRUPE_OK);
         drupe_event_release(event);
     }
@@ -285,9 +239,9 @@ static void of_a_gpu(void)
     void *state = NULL;
     drupe_event *events[3];
     drupe_queue *queue;
-    table.gpu_faults_last = true;
-    table.event_state = lost_state;
-    table.event_wait = lost_wait;
+    bench_table.gpu_faults_last = true;
+    bench_table.event_state = lost_state;
+    bench_table.event_wait = lost_wait;
     ENDS_MUST(bench_setup(&state) == 0);
     bench.device->type = DRUPE_DEVICE_GPU;
     ENDS_MUST(drupe_queue_open(bench.context, bench.device, 0, &queue) == DRUPE_OK);
@@ -370,7 +324,7 @@ static void the_environment_may_ask_for_times(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bench_setup_table, bench_teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_of_a_host_function_fails_it_alone),
         cmocka_unit_test(a_lost_gpu_has_suspects),

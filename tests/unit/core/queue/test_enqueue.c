@@ -1,6 +1,6 @@
 /* What a submission meets on its way onto the queue: copies from plain host memory on a GPU, contents that
  * fail meanwhile, and checked mode. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 static drupe_memory *memory;
 
@@ -12,18 +12,18 @@ static int add_memory(int result)
 
 static int setup(void **state)
 {
-    return add_memory(scripted_setup(state));
+    return add_memory(script_setup(state));
 }
 
 static int setup_gpu(void **state)
 {
-    return add_memory(scripted_setup_gpu(state));
+    return add_memory(script_setup_gpu(state));
 }
 
 static int teardown(void **state)
 {
     drupe_memory_release(memory);
-    return scripted_teardown(state);
+    return script_teardown(state);
 }
 
 /* --- Copies from and to plain host memory ----------------------------------------------------------------
@@ -52,22 +52,22 @@ static void copies_from_the_host_wait_for_the_last_to_it(void **state)
     OK(copy_out(NULL));
     drupe_event *out = drupe_event_retain(bench.queue->order.tail->event);
     assert_non_null(out); /* though nobody asked for one */
-    drupe_event *kernel_like = scripted_fill(bench.queue, NULL), *in = copy_in(), *last = copy_in();
+    drupe_event *kernel_like = script_fill(bench.queue, NULL), *in = copy_in(), *last = copy_in();
     assert_int_equal(drupe_event_state_of(kernel_like), DRUPE_EVENT_SUBMITTED);
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_QUEUED);
     assert_int_equal(drupe_event_state_of(last), DRUPE_EVENT_QUEUED);
-    scripted_end(out);
+    script_end(out);
     while (drupe_event_state_of(last) == DRUPE_EVENT_QUEUED) continue; /* the waiter launches them */
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_SUBMITTED);
     test_script_finish(kernel_like, true);
     test_script_finish(in, true);
-    scripted_end(last);
+    script_end(last);
     drupe_event_release(kernel_like);
     drupe_event_release(in);
     drupe_queue_collect(bench.queue);
     in = copy_in(); /* nothing is fetched any more */
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_SUBMITTED);
-    scripted_end(in);
+    script_end(in);
 }
 
 static void a_cpu_reads_the_host_in_its_turn(void **state)
@@ -77,7 +77,7 @@ static void a_cpu_reads_the_host_in_its_turn(void **state)
     assert_null(bench.queue->order.tail->event);
     drupe_event *in = copy_in();
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_SUBMITTED);
-    scripted_end(in);
+    script_end(in);
 }
 
 static drupe_status copy_at_once(const drupe_submit *s, void *dst, const void *src, size_t bytes)
@@ -91,14 +91,14 @@ static void what_was_copied_at_once_is_not_waited_for(void **state)
 {
     (void)state;
     drupe_event *out;
-    scripted_table.submit_copy = copy_at_once;
+    bench_table.submit_copy = copy_at_once;
     OK(copy_out(&out));
     assert_int_equal(drupe_event_state_of(out), DRUPE_EVENT_COMPLETE);
     assert_null(bench.queue->names.fetch);
-    scripted_table.submit_copy = scripted_real->submit_copy;
+    bench_table.submit_copy = bench_real->submit_copy;
     drupe_event *in = copy_in();
     assert_int_equal(drupe_event_state_of(in), DRUPE_EVENT_SUBMITTED);
-    scripted_end(in);
+    script_end(in);
     drupe_event_release(out);
 }
 
@@ -121,13 +121,12 @@ static void tell_failure(void)
 static void what_fails_meanwhile_is_not_read(void **state)
 {
     (void)state;
-    drupe_queue *other;
+    drupe_queue *other = script_queue(0);
     drupe_event *reader;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
     for (int i = 0; i < 2; i++) {
         OK(bench_fill(other, memory, 1, NULL, &writer));
         test_script_finish(writer, false);
-        scripted_at_lock(&bench.queue->lock, i ? tell_failure : find_failure);
+        script_at_lock(&bench.queue->lock, i ? tell_failure : find_failure);
         if (i) {
             FAILS(copy_out(&reader), DRUPE_E_DEPENDENCY, "This memory was to be written by 'fill'");
             assert_null(reader);
@@ -136,82 +135,22 @@ static void what_fails_meanwhile_is_not_read(void **state)
             FAILS(drupe_event_wait(reader, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
             drupe_event_release(reader);
         }
-        assert_int_equal(scripted_take_failures(), 0);
+        assert_int_equal(script_take_failures(), 0);
         drupe_event_release(writer);
         drupe_memory_accept(memory);
     }
-    scripted_at_once(true);
+    script.finishes = true;
     drupe_queue_release(other);
 }
 
 /* --- Checked mode ----------------------------------------------------------------------------------------
  */
 
-static struct {
-    drupe_status submission_answer, memory_answer;
-    size_t submissions, events, skipped, dropped;
-} seen;
-
-static drupe_status answer(drupe_status status)
-{
-    return status == DRUPE_OK ? status : drupe_error_set(status, "Checked mode says no.");
-}
-
-static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
-                                     const drupe_work *work)
-{
-    (void)info, (void)entry, (void)work;
-    seen.submissions++;
-    return answer(seen.submission_answer);
-}
-
-static void check_event(const drupe_event *event)
-{
-    (void)event;
-    seen.events++;
-}
-
-static void check_queue(const drupe_queue *queue, uint64_t number)
-{
-    (void)queue, (void)number;
-}
-
-static void check_closed(const drupe_queue *queue)
-{
-    (void)queue;
-}
-
-static void check_skipped(uint64_t number)
-{
-    (void)number;
-    seen.skipped++;
-}
-
-static void check_dropped(uint64_t number)
-{
-    (void)number;
-    seen.dropped++;
-}
-
-static drupe_status check_memory(void)
-{
-    return answer(seen.memory_answer);
-}
-
-static const drupe_checker checker = {.submission = check_submission,
-                                      .event = check_event,
-                                      .queue = check_queue,
-                                      .closed = check_closed,
-                                      .skipped = check_skipped,
-                                      .dropped = check_dropped,
-                                      .memory = check_memory};
-
 static int setup_checked(void **state)
 {
     const int result = setup(state);
     drupe_check_begin();
-    atomic_store(&drupe_checker_now, &checker);
-    memset(&seen, 0, sizeof seen);
+    atomic_store(&drupe_checker_now, &script_checker);
     return result;
 }
 
@@ -238,17 +177,17 @@ static void checked_mode_may_refuse_a_submission(void **state)
     drupe_event *event;
     released = 0;
     for (int i = 0; i < 2; i++) {
-        seen.submission_answer = i ? DRUPE_OK : DRUPE_E_CHECK;
+        script_told.submission_answer = i ? DRUPE_OK : DRUPE_E_CHECK;
         if (i) {
             OK(drupe_submit_barrier(&s, &event));
-            scripted_end(event);
+            script_end(event);
             drupe_queue_collect(bench.queue);
         } else {
             FAILS(drupe_submit_barrier(&s, &event), DRUPE_E_CHECK, "Checked mode says no.");
             assert_null(event);
         }
-        assert_int_equal(seen.submissions, i + 1);
-        assert_int_equal(seen.dropped, i + 1);
+        assert_int_equal(script_told.submissions, i + 1);
+        assert_int_equal(script_told.dropped, i + 1);
         assert_int_equal(released, i + 1);
     }
 }
@@ -256,17 +195,17 @@ static void checked_mode_may_refuse_a_submission(void **state)
 static void checked_mode_hears_of_what_the_caller_knows(void **state)
 {
     (void)state;
-    drupe_event *event = scripted_fill(bench.queue, NULL);
+    drupe_event *event = script_fill(bench.queue, NULL);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_SUBMITTED);
-    assert_int_equal(seen.events, 0);
+    assert_int_equal(script_told.events, 0);
     test_script_finish(event, true);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_COMPLETE);
-    assert_int_equal(seen.events, 1);
+    assert_int_equal(script_told.events, 1);
     OK(drupe_event_wait(event, LONG)); /* though it is known to be over */
-    assert_int_equal(seen.events, 2);
-    seen.memory_answer = DRUPE_E_CHECK;
+    assert_int_equal(script_told.events, 2);
+    script_told.memory_answer = DRUPE_E_CHECK;
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_CHECK, "Checked mode says no.");
-    seen.memory_answer = DRUPE_OK;
+    script_told.memory_answer = DRUPE_OK;
     drupe_event_release(event);
 }
 
@@ -281,21 +220,21 @@ static drupe_status fill_at_once(const drupe_submit *s, void *dst, const void *p
 static void checked_mode_hears_of_what_did_not_run(void **state)
 {
     (void)state;
-    drupe_event *failed = scripted_fill(bench.queue, NULL);
+    drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
     assert_int_equal(drupe_event_state_of(failed), DRUPE_EVENT_FAILED);
-    drupe_event *behind = scripted_fill(bench.queue, NULL);
-    assert_int_equal(seen.skipped, 1);
+    drupe_event *behind = script_fill(bench.queue, NULL);
+    assert_int_equal(script_told.skipped, 1);
     FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
-    assert_int_equal(scripted_take_failures(), 0);
-    scripted_table.submit_fill = fill_at_once;
-    drupe_event *runs = scripted_fill(bench.queue, NULL);
+    assert_int_equal(script_take_failures(), 0);
+    bench_table.submit_fill = fill_at_once;
+    drupe_event *runs = script_fill(bench.queue, NULL);
     assert_int_equal(drupe_event_state_of(runs), DRUPE_EVENT_COMPLETE);
-    assert_int_equal(seen.skipped, 1);
+    assert_int_equal(script_told.skipped, 1);
     drupe_event_release(failed);
     drupe_event_release(behind);
     drupe_event_release(runs);
-    scripted_at_once(true);
+    script.finishes = true;
     OK(drupe_queue_wait(bench.queue, LONG));
 }
 

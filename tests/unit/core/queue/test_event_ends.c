@@ -1,5 +1,5 @@
 /* What events say of their ends: times, causes, and what happens to their memory. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 /* --- Times -----------------------------------------------------------------------------------------------
  */
@@ -8,29 +8,23 @@ static drupe_queue *profiling;
 
 static int setup(void **state)
 {
-    const int result = scripted_setup(state);
-    OK(drupe_queue_open(bench.context, bench.device, DRUPE_QUEUE_PROFILING, &profiling));
+    const int result = script_setup(state);
+    profiling = script_queue(DRUPE_QUEUE_PROFILING);
     return result;
 }
 
 static int teardown(void **state)
 {
-    scripted_over();
+    script_over();
     drupe_queue_release(profiling);
-    return scripted_teardown(state);
-}
-
-static drupe_status good(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
+    return script_teardown(state);
 }
 
 static void times_are_the_drivers_or_the_reason_why_there_are_none(void **state)
 {
     (void)state;
     drupe_times times;
-    drupe_event *gate = bench_gate(), *event = scripted_fill(profiling, NULL);
+    drupe_event *gate = bench_gate(), *event = script_fill(profiling, NULL);
     FAILS(drupe_event_times(gate, &times), DRUPE_E_UNSUPPORTED, "Only events of a profiling queue");
     FAILS(drupe_event_times(event, &times), DRUPE_E_BUSY, "The work is not finished");
     test_script_finish(event, true);
@@ -47,7 +41,7 @@ static void host_functions_have_times_as_long_as_these_are_recorded(void **state
     drupe_times times;
     drupe_event *event;
     const drupe_submission s = {.queue = profiling};
-    OK(drupe_submit_host(&s, good, NULL, &event));
+    OK(drupe_submit_host(&s, bench_nothing, NULL, &event));
     OK(drupe_event_wait(event, LONG));
     OK(drupe_event_times(event, &times));
     assert_true(times.submitted && times.queued == times.submitted);
@@ -83,7 +77,7 @@ static void only_open_waits_are_told(void **state)
     drupe_event *waits[] = {first, second};
     const drupe_submission s = {.queue = bench.queue, .waits = waits, .nwaits = 2};
     size_t count = 7;
-    scripted_at_once(true);
+    script.finishes = true;
     OK(drupe_event_waits(first, told, 2, &count));
     assert_int_equal(count, 0);
     OK(drupe_submit_barrier(&s, &event));
@@ -107,12 +101,12 @@ static void a_driver_need_not_tell_of_ends(void **state)
 {
     (void)state;
     drupe_queue *far = bench_elsewhere();
-    drupe_event *event = scripted_fill(bench.queue, NULL), *behind;
-    scripted_table.event_notify = NULL;
-    scripted_at_once(true);
+    drupe_event *event = script_fill(bench.queue, NULL), *behind;
+    bench_table.event_notify = NULL;
+    script.finishes = true;
     OK(bench_barrier(far, event, &behind));
     assert_int_equal(drupe_event_state_of(behind), DRUPE_EVENT_QUEUED);
-    scripted_end(event);
+    script_end(event);
     OK(drupe_event_wait(behind, LONG));
     drupe_event_release(behind);
     drupe_queue_release(far);
@@ -125,12 +119,11 @@ static void a_driver_need_not_tell_of_ends(void **state)
 static void barriers_of_core_fail_for_what_they_stand_behind(void **state)
 {
     (void)state;
-    drupe_queue *other;
+    drupe_queue *other = script_queue(0);
     drupe_failure own, cause;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *before = scripted_fill(bench.queue, NULL), *fallible = scripted_fill(other, before);
+    drupe_event *before = script_fill(bench.queue, NULL), *fallible = script_fill(other, before);
     for (int i = 0; i < 2; i++) {
-        scripted_silent(other);
+        script_silent(other);
         FAILS(drupe_queue_wait(other, 0), DRUPE_E_TIMEOUT, ""); /* which puts a barrier there */
         drupe_event *barrier = drupe_event_retain(other->order.tail->event);
         assert_true(barrier->behind != 0);
@@ -141,11 +134,11 @@ static void barriers_of_core_fail_for_what_they_stand_behind(void **state)
         assert_true(drupe_failure_last(&own, &cause));
         if (i == 0) assert_true(cause.submission == drupe_event_submission(fallible));
         drupe_event_release(barrier);
-        assert_int_equal(scripted_take_failures(), 0);
+        assert_int_equal(script_take_failures(), 0);
     }
     drupe_event_release(fallible);
-    scripted_end(before);
-    scripted_at_once(true);
+    script_end(before);
+    script.finishes = true;
     drupe_queue_release(other);
 }
 
@@ -153,23 +146,22 @@ static void barriers_of_core_fail_for_what_they_stand_behind(void **state)
 static void barriers_of_core_tell_nothing_again(void **state)
 {
     (void)state;
-    drupe_queue *other;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *first = scripted_fill(bench.queue, NULL), *fallible = scripted_fill(other, first);
+    drupe_queue *other = script_queue(0);
+    drupe_event *first = script_fill(bench.queue, NULL), *fallible = script_fill(other, first);
     test_script_finish(first, false);
     FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no.");
-    scripted_silent(other);
+    script_silent(other);
     FAILS(drupe_queue_wait(other, 0), DRUPE_E_TIMEOUT, "");
     drupe_event *barrier = drupe_event_retain(other->order.tail->event);
     test_script_finish(fallible, false);
     test_script_finish(barrier, false);
     assert_int_equal(drupe_event_state_of(barrier), DRUPE_EVENT_FAILED);
     assert_int_equal(drupe_event_error(barrier)->status, DRUPE_E_DEPENDENCY);
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
     drupe_event_release(barrier);
     drupe_event_release(fallible);
     drupe_event_release(first);
-    scripted_at_once(true);
+    script.finishes = true;
     drupe_queue_release(other);
 }
 
@@ -181,21 +173,21 @@ static void old_failures_are_told_again_once(void **state)
     drupe_queue *queues[2];
     drupe_event *events[4];
     drupe_failure own, cause;
-    for (size_t i = 0; i < 2; i++) OK(drupe_queue_open(bench.context, bench.device, 0, &queues[i]));
-    events[0] = scripted_fill(bench.queue, NULL);
+    for (size_t i = 0; i < 2; i++) queues[i] = script_queue(0);
+    events[0] = script_fill(bench.queue, NULL);
     test_script_finish(events[0], false);
     FAILS(drupe_event_wait(events[0], LONG), DRUPE_E_INTERNAL, "The script says no.");
-    events[1] = scripted_fill(queues[0], events[0]);
-    events[2] = scripted_fill(queues[0], NULL);
-    events[3] = scripted_fill(queues[1], events[1]);
+    events[1] = script_fill(queues[0], events[0]);
+    events[2] = script_fill(queues[0], NULL);
+    events[3] = script_fill(queues[1], events[1]);
     for (size_t i = 4; i-- > 1;) {
         FAILS(drupe_event_wait(events[i], LONG), DRUPE_E_DEPENDENCY, "The script says no.");
         assert_true(drupe_failure_last(&own, &cause));
         assert_true(own.submission == drupe_event_submission(events[i]));
         assert_true(cause.submission == drupe_event_submission(events[0]));
     }
-    assert_int_equal(scripted_take_failures(), 0);
-    scripted_at_once(true);
+    assert_int_equal(script_take_failures(), 0);
+    script.finishes = true;
     for (size_t i = 0; i < 4; i++) drupe_event_release(events[i]);
     for (size_t i = 0; i < 2; i++) drupe_queue_release(queues[i]);
 }
@@ -207,18 +199,17 @@ static void old_failures_are_told_again_once(void **state)
 static void a_queue_may_go_twice(void **state)
 {
     (void)state;
-    drupe_queue *queue;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &queue));
-    drupe_event *event = scripted_fill(queue, NULL), *later;
-    scripted_end(scripted_fill(queue, NULL)); /* whose memory is kept, until the queue goes */
+    drupe_queue *queue = script_queue(0);
+    drupe_event *event = script_fill(queue, NULL), *later;
+    script_end(script_fill(queue, NULL)); /* whose memory is kept, until the queue goes */
     drupe_queue_collect(queue);
     test_script_finish(event, true);
     OK(drupe_event_wait(event, LONG));
     drupe_queue_release(queue);
     queue = drupe_queue_retain(drupe_event_queue(event));
-    later = scripted_fill(queue, NULL);
+    later = script_fill(queue, NULL);
     assert_int_equal(drupe_queue_pending(queue), 1);
-    scripted_end(later);
+    script_end(later);
     drupe_queue_release(queue);
     assert_int_equal(atomic_load(&queue->base.inner), 1); /* the event's */
     assert_ptr_equal(drupe_event_queue(event), queue);

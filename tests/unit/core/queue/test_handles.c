@@ -45,17 +45,17 @@ static void a_handle_may_come_back(void **state)
     drupe_queue *queue = script_queue(0), *list[8];
     drupe_event *event;
     script.finishes = true;
-    OK(script_barrier(queue, NULL, NULL));
-    OK(script_barrier(queue, NULL, &event));
+    OK(bench_barrier(queue, NULL, NULL));
+    OK(bench_barrier(queue, NULL, &event));
     drupe_queue_release(queue);
     assert_int_equal(drupe_queue_list(list, 8), 1); /* only the event has it */
-    assert_ptr_equal(list[0], script.queue);
+    assert_ptr_equal(list[0], bench.queue);
     drupe_queue_release(list[0]);
     queue = drupe_queue_retain(drupe_event_queue(event));
     assert_int_equal(drupe_queue_list(list, 8), 2);
     for (size_t i = 0; i < 2; i++) drupe_queue_release(list[i]);
     drupe_event_release(event);
-    OK(script_barrier(queue, NULL, &event)); /* it lives again */
+    OK(bench_barrier(queue, NULL, &event)); /* it lives again */
     OK(drupe_event_wait(event, LONG));
     drupe_event_release(event);
     drupe_queue_release(queue);
@@ -66,13 +66,13 @@ static void blockers_are_as_many_as_wanted(void **state)
 {
     (void)state;
     drupe_event *gates[3], *events[4], *event;
-    for (size_t i = 0; i < 3; i++) gates[i] = script_gate();
-    const drupe_submission s = {.queue = script.queue, .waits = gates, .nwaits = 3};
+    for (size_t i = 0; i < 3; i++) gates[i] = bench_gate();
+    const drupe_submission s = {.queue = bench.queue, .waits = gates, .nwaits = 3};
     OK(drupe_submit_barrier(&s, &event));
-    assert_int_equal(drupe_queue_blockers(script.queue, events, 2), 2);
+    assert_int_equal(drupe_queue_blockers(bench.queue, events, 2), 2);
     assert_ptr_equal(events[1], gates[1]);
     script_release(events, 2);
-    assert_int_equal(drupe_queue_blockers(script.queue, events, 4), 3);
+    assert_int_equal(drupe_queue_blockers(bench.queue, events, 4), 3);
     script_release(events, 3);
     for (size_t i = 0; i < 3; i++) OK(drupe_event_finish(gates[i], NULL));
     script_finish_all();
@@ -86,24 +86,24 @@ static void blockers_are_as_many_as_wanted(void **state)
 
 static drupe_event *newest(void)
 {
-    pthread_mutex_lock(&script.queue->lock);
-    drupe_event *event = drupe_queue_newest(script.queue);
-    pthread_mutex_unlock(&script.queue->lock);
+    pthread_mutex_lock(&bench.queue->lock);
+    drupe_event *event = drupe_queue_newest(bench.queue);
+    pthread_mutex_unlock(&bench.queue->lock);
     return event;
 }
 
 static void the_newest_is_what_the_driver_had_last(void **state)
 {
     (void)state;
-    drupe_event *event, *gate = script_gate(), *held;
+    drupe_event *event, *gate = bench_gate(), *held;
     assert_null(newest());
-    OK(script_fill(script.queue, script.memory, NULL, &event));
+    event = script_fill(bench.queue, NULL);
     assert_ptr_equal(newest(), event);
-    OK(script_barrier(script.queue, gate, &held));
+    OK(bench_barrier(bench.queue, gate, &held));
     assert_null(newest()); /* it does not have the last one yet */
     OK(drupe_event_finish(gate, NULL));
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     script_release((drupe_event *[]){event, gate, held}, 3);
 }
 
@@ -128,7 +128,7 @@ static void a_shared_queue_gets_no_times(void **state)
     (void)state;
     void *handle;
     drupe_queue *shared = script_queue(0), *has = script_queue(DRUPE_QUEUE_PROFILING);
-    script.table.queue_native = native;
+    bench_table.queue_native = native;
     for (int i = 0; i < 2; i++) {
         handle = NULL;
         OK(drupe_queue_native(shared, &handle));
@@ -137,11 +137,11 @@ static void a_shared_queue_gets_no_times(void **state)
     timed = 0;
     (void)drupe_queue_profile(true); /* it cannot be told yet */
     assert_int_equal(timed, 0);
-    assert_false(drupe_queue_flags_of(script.queue) & DRUPE_QUEUE_PROFILING);
-    script.table.queue_time = queue_time;
+    assert_false(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
+    bench_table.queue_time = queue_time;
     (void)drupe_queue_profile(true);
     assert_int_equal(timed, 1);
-    assert_true(drupe_queue_flags_of(script.queue) & DRUPE_QUEUE_PROFILING);
+    assert_true(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
     assert_false(drupe_queue_flags_of(shared) & DRUPE_QUEUE_PROFILING);
     assert_true(drupe_queue_profile(false));
     drupe_queue_release(shared);
@@ -151,12 +151,12 @@ static void a_shared_queue_gets_no_times(void **state)
 static void an_unordered_queue_infers_nothing(void **state)
 {
     (void)state;
-    script.table.gpu_faults_last = true;
-    script.device->type = DRUPE_DEVICE_GPU;
+    bench_table.gpu_faults_last = true;
+    bench.device->type = DRUPE_DEVICE_GPU;
     drupe_queue *ordered = script_queue(0), *unordered = script_queue(DRUPE_QUEUE_OUT_OF_ORDER);
     assert_true(ordered->infers);
     assert_false(unordered->infers);
-    script.device->type = DRUPE_DEVICE_CPU;
+    bench.device->type = DRUPE_DEVICE_CPU;
     drupe_queue_release(ordered);
     drupe_queue_release(unordered);
 }
@@ -169,8 +169,7 @@ static void collecting_may_be_asked_of_one_device_or_all(void **state)
     (void)state;
     drupe_device *other;
     OK(drupe_device_select("opencl", &other));
-    drupe_event *event;
-    OK(script_fill(script.queue, script.memory, NULL, &event));
+    drupe_event *event = script_fill(bench.queue, NULL);
     test_script_finish(event, true);
     const drupe_memory_users *users = drupe_memory_users_get();
     users->collect(other);
@@ -185,14 +184,14 @@ static void collecting_may_be_asked_of_one_device_or_all(void **state)
 static void what_cannot_be_proven_over_is_kept(void **state)
 {
     (void)state;
-    OK(script_fill(script.queue, script.memory, NULL, NULL));
+    script_silent(bench.queue);
     script.refuses = DRUPE_E_NO_MEMORY;
-    drupe_queue_collect(script.queue);
+    drupe_queue_collect(bench.queue);
     assert_true(drupe_memory_in_use(script.memory));
-    FAILS(drupe_queue_wait(script.queue, LONG), DRUPE_E_NO_MEMORY, "The script refuses.");
+    FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_NO_MEMORY, "The script refuses.");
     script.refuses = DRUPE_OK;
     script.finishes = true;
-    drupe_queue_collect(script.queue);
+    drupe_queue_collect(bench.queue);
     assert_false(drupe_memory_in_use(script.memory));
 }
 
@@ -212,10 +211,10 @@ static void a_queue_ends_without_a_mark(void **state)
 {
     (void)state;
     drupe_queue *queue = script_queue(0);
-    script.table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     for (int good = 0; good < 2; good++) {
         script.refuses = DRUPE_OK;
-        OK(script_fill(queue, script.memory, NULL, NULL));
+        script_silent(queue);
         script.refuses = DRUPE_E_NO_MEMORY;
         waits = 0;
         wait_answers[0] = good ? DRUPE_OK : DRUPE_E_INTERNAL;
@@ -224,9 +223,9 @@ static void a_queue_ends_without_a_mark(void **state)
         assert_true(drupe_memory_in_use(script.memory)); /* nothing has proven anything */
     }
     /* With a time, nobody else is asked. */
-    drupe_event *gate = script_gate(), *held;
+    drupe_event *gate = bench_gate(), *held;
     script.refuses = DRUPE_OK;
-    OK(script_barrier(queue, gate, &held));
+    OK(bench_barrier(queue, gate, &held));
     waits = 0;
     drupe_queue_finish(queue, 0);
     assert_int_equal(waits, 0);
@@ -234,7 +233,7 @@ static void a_queue_ends_without_a_mark(void **state)
     script_finish_all();
     OK(drupe_queue_wait(queue, LONG));
     script_release((drupe_event *[]){gate, held}, 2);
-    script_forget_failures();
+    (void)script_take_failures();
     drupe_queue_release(queue);
 }
 
@@ -243,78 +242,28 @@ static void behind_a_failure_the_driver_is_asked(void **state)
 {
     (void)state;
     drupe_event *event;
-    script.table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     for (int in_time = 0; in_time < 2; in_time++) {
-        OK(script_fill(script.queue, script.memory, NULL, NULL));
-        OK(script_fill(script.queue, script.memory, NULL, &event));
+        script_silent(bench.queue);
+        event = script_fill(bench.queue, NULL);
         test_script_finish(event, false);
         waits = 0;
         for (size_t i = 0; i < DRUPE_COUNT_OF(wait_answers); i++)
             wait_answers[i] = in_time && i == 2 ? DRUPE_OK : DRUPE_E_TIMEOUT;
         if (in_time)
-            FAILS(drupe_queue_wait(script.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
+            FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
         else
-            FAILS(drupe_queue_wait(script.queue, 0), DRUPE_E_TIMEOUT, "");
+            FAILS(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT, "");
         assert_int_equal(waits, in_time ? 3 : 1);
         drupe_event_release(event);
     }
     waits = DRUPE_COUNT_OF(wait_answers);
     drupe_memory_accept(script.memory);
-    script_forget_failures();
+    (void)script_take_failures();
 }
 
 /* --- Checked mode ----------------------------------------------------------------------------------------
  */
-
-static struct {
-    unsigned queue, closed, memory, event, breach;
-    uint64_t number;
-} told;
-
-static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
-                                     const drupe_work *work)
-{
-    (void)info, (void)entry, (void)work;
-    return DRUPE_OK;
-}
-
-static void check_event(const drupe_event *event)
-{
-    (void)event;
-    told.event++;
-}
-
-static void check_queue(const drupe_queue *queue, uint64_t number)
-{
-    (void)queue;
-    told.queue++;
-    told.number = number;
-}
-
-static void check_closed(const drupe_queue *queue)
-{
-    (void)queue;
-    told.closed++;
-}
-
-static void check_number(uint64_t number)
-{
-    (void)number;
-}
-
-static drupe_status check_memory(void)
-{
-    told.memory++;
-    return told.breach ? drupe_error_set(DRUPE_E_CHECK, "Out of bounds.") : DRUPE_OK;
-}
-
-static const drupe_checker checker = {.submission = check_submission,
-                                      .event = check_event,
-                                      .queue = check_queue,
-                                      .closed = check_closed,
-                                      .skipped = check_number,
-                                      .dropped = check_number,
-                                      .memory = check_memory};
 
 static void checked_mode_hears_of_waits_and_ends(void **state)
 {
@@ -325,41 +274,41 @@ static void checked_mode_hears_of_waits_and_ends(void **state)
     drupe_event *event, *taken = NULL;
     void *user;
     script.finishes = true;
-    atomic_store(&drupe_checker_now, &checker);
+    atomic_store(&drupe_checker_now, &script_checker);
     atomic_fetch_add(&drupe_check_depth, 1);
-    memset(&told, 0, sizeof told);
-    OK(script_fill(queue, script.memory, NULL, &event));
+    script_told = (struct script_told){0};
+    event = script_fill(queue, NULL);
     const uint64_t latest = drupe_inflight_latest();
     OK(drupe_queue_wait(queue, LONG));
-    assert_int_equal(told.queue, 1);
-    assert_int_equal(told.number, latest);
-    assert_int_equal(told.memory, 1);
-    told.breach = 1;
-    FAILS(drupe_queue_wait(queue, LONG), DRUPE_E_CHECK, "Out of bounds.");
-    told.breach = 0;
+    assert_int_equal(script_told.queues, 1);
+    assert_int_equal(script_told.number, latest);
+    assert_int_equal(script_told.memory, 1);
+    script_told.memory_answer = DRUPE_E_CHECK;
+    FAILS(drupe_queue_wait(queue, LONG), DRUPE_E_CHECK, "Checked mode says no.");
+    script_told.memory_answer = DRUPE_OK;
     OK(drupe_watch_open(NULL, NULL, &watch));
     OK(drupe_watch_add(watch, event, NULL));
-    told.event = 0;
+    script_told.events = 0;
     while (!drupe_watch_take(watch, &taken, &user)) sched_yield();
-    assert_int_equal(told.event, 1);
+    assert_int_equal(script_told.events, 1);
     drupe_event_release(taken);
     drupe_event_release(event);
-    OK(drupe_submit_turn(&(drupe_submission){.queue = script.queue}, &event));
+    OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &event));
     OK(drupe_watch_turn(watch, event, NULL));
     while (!drupe_watch_take(watch, &taken, &user)) sched_yield();
-    assert_int_equal(told.event, 1); /* it is the caller's turn, and not over */
+    assert_int_equal(script_told.events, 1); /* it is the caller's turn, and not over */
     OK(drupe_event_finish(event, NULL));
     drupe_event_release(taken);
     drupe_event_release(event);
     drupe_watch_close(watch, NULL);
-    told.queue = 0;
+    script_told.queues = 0;
     drupe_queue_release(queue);
-    assert_int_equal(told.queue, 1); /* who lets it go has waited for it */
-    assert_int_equal(told.number, UINT64_MAX);
-    assert_int_equal(told.closed, 1);
+    assert_int_equal(script_told.queues, 1); /* who lets it go has waited for it */
+    assert_int_equal(script_told.number, UINT64_MAX);
+    assert_int_equal(script_told.closed, 1);
     drupe_queue_release_inside(inner);
-    assert_int_equal(told.queue, 1); /* core's own wait orders nothing for the program */
-    assert_int_equal(told.closed, 2);
+    assert_int_equal(script_told.queues, 1); /* core's own wait orders nothing for the program */
+    assert_int_equal(script_told.closed, 2);
     atomic_fetch_sub(&drupe_check_depth, 1);
     atomic_store(&drupe_checker_now, before);
 }

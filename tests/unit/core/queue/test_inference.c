@@ -1,5 +1,5 @@
 /* A GPU whose kernels cannot complete behind one that failed: one completion answers for those before it. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 static drupe_queue *queue;
 static drupe_memory *memory;
@@ -8,15 +8,15 @@ static _Atomic(int) looks; /* at events, by the driver */
 static drupe_status count_looks(drupe_event *event, drupe_event_state *state)
 {
     atomic_fetch_add(&looks, 1);
-    return scripted_real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static int setup(void **state)
 {
-    const int result = scripted_setup_gpu(state);
-    scripted_table.gpu_faults_last = true;
-    scripted_table.event_state = count_looks;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &queue));
+    const int result = script_setup_gpu(state);
+    bench_table.gpu_faults_last = true;
+    bench_table.event_state = count_looks;
+    queue = script_queue(0);
     memory = bench_memory(queue, DRUPE_MEM_SHARED, 64);
     assert_true(queue->infers);
     atomic_store(&looks, 0);
@@ -25,10 +25,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    scripted_over();
+    script_over();
     drupe_memory_release(memory);
     drupe_queue_release(queue);
-    return scripted_teardown(state);
+    return script_teardown(state);
 }
 
 /* Nothing but a fault can fail these. */
@@ -40,7 +40,7 @@ static drupe_event *submit(plain kind)
     const drupe_range range = {.dims = 1, .global = {4}};
     drupe_event *event;
     if (kind == KERNEL)
-        OK(drupe_submit_kernel(&s, bench.add ? bench.add : scripted_kernel(0), &range, NULL, 0, &event));
+        OK(drupe_submit_kernel(&s, bench.add ? bench.add : script_kernel(0), &range, NULL, 0, &event));
     else if (kind == BARRIER)
         OK(drupe_submit_barrier(&s, &event));
     else
@@ -113,7 +113,7 @@ static void none_answers_where_one_has_failed(void **state)
 static void what_may_fail_otherwise_is_asked(void **state)
 {
     (void)state;
-    drupe_event *before = scripted_fill(bench.queue, NULL), *gate = bench_gate();
+    drupe_event *before = script_fill(bench.queue, NULL), *gate = bench_gate();
     for (int i = 0; i < 3; i++) {
         drupe_event *events[] = {submit(KERNEL), NULL, NULL};
         if (i == 0) OK(bench_fill(queue, memory, 1, NULL, &events[1]));
@@ -126,14 +126,14 @@ static void what_may_fail_otherwise_is_asked(void **state)
         assert_int_equal(looks, 1); /* of the first alone */
         assert_int_equal(drupe_event_phase(events[0]), DRUPE_PHASE_NATIVE);
         if (i == 2) {
-            scripted_at_once(true);
+            script.finishes = true;
             bench_open_gate(gate);
             while (drupe_event_state_of(events[2]) == DRUPE_EVENT_QUEUED) continue; /* the waiter's */
         }
         release_all(events, 3);
         drupe_queue_collect(queue);
     }
-    scripted_end(before);
+    script_end(before);
 }
 
 /* A look that is in a hurry asks the one that would answer for all, and leaves it at that. */

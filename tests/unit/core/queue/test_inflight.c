@@ -1,18 +1,18 @@
 /* What is in flight: when it is looked at, what one completion tells of others, and what is dropped. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 
 static _Atomic(int) looks; /* at events, by the driver */
 
 static drupe_status count_looks(drupe_event *event, drupe_event_state *state)
 {
     atomic_fetch_add(&looks, 1);
-    return scripted_real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static int setup(void **state)
 {
-    const int result = scripted_setup(state);
-    scripted_table.event_state = count_looks;
+    const int result = script_setup(state);
+    bench_table.event_state = count_looks;
     atomic_store(&looks, 0);
     return result;
 }
@@ -72,7 +72,7 @@ static void a_submission_has_so_many_objects_at_most(void **state)
 static drupe_status number_of(drupe_device *device, drupe_info key, uint64_t number[3], drupe_text *text)
 {
     if (key != DRUPE_INFO_MAX_PARAMETER_SIZE && key != DRUPE_INFO_LOCAL_MEM_SIZE)
-        return scripted_real->device_info(device, key, number, text);
+        return bench_real->device_info(device, key, number, text);
     number[0] = 1024;
     return DRUPE_OK;
 }
@@ -81,11 +81,11 @@ static drupe_status number_of(drupe_device *device, drupe_info key, uint64_t num
 static void references_are_passed_on(void **state)
 {
     (void)state;
-    scripted_table.device_info = number_of;
+    bench_table.device_info = number_of;
     (void)drupe_device_number(bench.device, DRUPE_INFO_MAX_PARAMETER_SIZE, 0);
     (void)drupe_device_number(bench.device, DRUPE_INFO_LOCAL_MEM_SIZE, 0);
     drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 64), *memories[] = {memory};
-    drupe_kernel *kernel = scripted_kernel(1);
+    drupe_kernel *kernel = script_kernel(1);
     void *pointer = drupe_memory_pointer(memory);
     const drupe_arg arg = {DRUPE_ARG_POINTER, sizeof pointer, &pointer};
     const drupe_range range = {.dims = 1, .global = {4}};
@@ -114,7 +114,7 @@ static void many_are_dropped_in_parts(void **state)
 {
     (void)state;
     drupe_event *events[5];
-    for (size_t i = 0; i < 5; i++) events[i] = scripted_fill(bench.queue, NULL);
+    for (size_t i = 0; i < 5; i++) events[i] = script_fill(bench.queue, NULL);
     assert_false(look(bench.queue, 5)); /* nothing is over */
     for (size_t i = 0; i < 4; i++) test_script_finish(events[i], true);
     assert_true(look(bench.queue, 3));
@@ -132,10 +132,10 @@ static void many_are_dropped_in_parts(void **state)
 static void silent_work_is_over_with_the_next_completion(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) scripted_silent(bench.queue);
+    for (int i = 0; i < 2; i++) script_silent(bench.queue);
     const uint64_t first = bench.queue->order.head->what.number;
     assert_int_equal(reap(bench.queue, SIZE_MAX), 0);
-    drupe_event *event = scripted_fill(bench.queue, NULL);
+    drupe_event *event = script_fill(bench.queue, NULL);
     assert_int_equal(drupe_queue_pending(bench.queue), 3);
     assert_int_equal(reap(bench.queue, SIZE_MAX), 0);
     assert_int_equal(looks, 1);
@@ -153,8 +153,8 @@ static void silent_work_is_over_with_the_next_completion(void **state)
 static void a_failure_tells_nothing_of_silent_work_before_it(void **state)
 {
     (void)state;
-    scripted_silent(bench.queue);
-    drupe_event *failed = scripted_fill(bench.queue, NULL);
+    script_silent(bench.queue);
+    drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
     assert_int_equal(reap(bench.queue, SIZE_MAX), 0);
     expect_phase(failed, DRUPE_PHASE_FAILED);
@@ -172,18 +172,18 @@ static void what_a_wait_has_proven_is_over(void **state)
 {
     (void)state;
     drupe_queue_proven(bench.queue, 0);
-    scripted_silent(bench.queue);
-    drupe_event *failed = scripted_fill(bench.queue, NULL);
+    script_silent(bench.queue);
+    drupe_event *failed = script_fill(bench.queue, NULL);
     const uint64_t silent = bench.queue->order.head->what.number;
     test_script_finish(failed, false);
     assert_int_equal(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL); /* the driver has nothing left */
     assert_true(bench.queue->proof.proven >= silent);
     assert_int_equal(drupe_queue_pending(bench.queue), 0);
-    scripted_silent(bench.queue); /* not proven */
+    script_silent(bench.queue); /* not proven */
     assert_int_equal(reap(bench.queue, SIZE_MAX), 2);
     assert_int_equal(drupe_queue_pending(bench.queue), 1);
     drupe_event_release(failed);
-    scripted_at_once(true);
+    script.finishes = true;
 }
 
 /* --- When it is time to look -----------------------------------------------------------------------------
@@ -194,15 +194,15 @@ static void a_driver_whose_looks_may_wait_is_seldom_asked(void **state)
     (void)state;
     drupe_event *events[65]; /* the first is submitted to an empty queue */
     for (int slow = 0; slow < 2; slow++) {
-        scripted_table.state_waits = slow == 1;
+        bench_table.state_waits = slow == 1;
         bench.queue->polling.polls = 0;
         atomic_store(&looks, 0);
         for (size_t i = 0; i < 65; i++) {
-            events[i] = scripted_fill(bench.queue, NULL);
+            events[i] = script_fill(bench.queue, NULL);
             if (i <= 8) assert_int_equal(looks, !slow && i == 8);
         }
         assert_int_equal(looks, slow ? 1 : 8);
-        for (size_t i = 0; i < 65; i++) scripted_end(events[i]);
+        for (size_t i = 0; i < 65; i++) script_end(events[i]);
         drupe_queue_collect(bench.queue);
     }
 }
@@ -213,16 +213,15 @@ static void others_are_asked_as_any_driver(void **state)
     enum { MANY = 9 };
     drupe_event *events[MANY];
     drupe_memory *large = bench_memory(bench.queue, DRUPE_MEM_SHARED, 1 << 20);
-    drupe_queue *unordered;
-    OK(drupe_queue_open(bench.context, bench.device, DRUPE_QUEUE_OUT_OF_ORDER, &unordered));
-    scripted_table.state_waits = true;
+    drupe_queue *unordered = script_queue(DRUPE_QUEUE_OUT_OF_ORDER);
+    bench_table.state_waits = true;
     for (int big = 0; big < 2; big++) {
         bench.queue->polling.polls = 0;
         atomic_store(&looks, 0);
         for (size_t i = 0; i < MANY; i++)
             OK(bench_fill(big ? bench.queue : unordered, large, 1, NULL, &events[i]));
         assert_true(looks > 0); /* each is asked on an out-of-order queue */
-        for (size_t i = 0; i < MANY; i++) scripted_end(events[i]);
+        for (size_t i = 0; i < MANY; i++) script_end(events[i]);
     }
     drupe_queue_collect(bench.queue);
     drupe_memory_release(large);
@@ -235,7 +234,7 @@ static void large_memory_is_looked_for_sooner(void **state)
     drupe_memory *large = bench_memory(bench.queue, DRUPE_MEM_SHARED, 1 << 20);
     drupe_event *events[4];
     for (int big = 0; big < 2; big++) {
-        drupe_event *first = scripted_fill(bench.queue, NULL);
+        drupe_event *first = script_fill(bench.queue, NULL);
         test_script_finish(first, true);
         OK(drupe_event_wait(first, LONG)); /* known to be over, and not dropped */
         drupe_event_release(first);
@@ -243,9 +242,9 @@ static void large_memory_is_looked_for_sooner(void **state)
         if (big)
             OK(bench_fill(bench.queue, large, 1, NULL, &events[0]));
         else
-            events[0] = scripted_fill(bench.queue, NULL);
+            events[0] = script_fill(bench.queue, NULL);
         assert_int_equal(bench.queue->order.count, big ? 1 : 2);
-        scripted_end(events[0]);
+        script_end(events[0]);
         drupe_queue_collect(bench.queue);
     }
     drupe_memory_release(large);
@@ -270,7 +269,7 @@ static uint64_t waited_ns;
 static drupe_status queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     waited_ns = timeout_ns;
-    return scripted_real->queue_wait(queue, timeout_ns);
+    return bench_real->queue_wait(queue, timeout_ns);
 }
 
 static drupe_status native(drupe_queue *queue, void **handle)
@@ -284,16 +283,16 @@ static void a_driver_with_more_to_do_is_not_waited_for(void **state)
     (void)state;
     drupe_queue *other;
     void *handle;
-    scripted_table.event_wait = wait_and_add;
-    scripted_table.queue_wait = queue_wait;
-    scripted_table.queue_native = native;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *busy = scripted_fill(other, NULL); /* so that it never says that it is idle */
+    bench_table.event_wait = wait_and_add;
+    bench_table.queue_wait = queue_wait;
+    bench_table.queue_native = native;
+    other = script_queue(0);
+    drupe_event *busy = script_fill(other, NULL); /* so that it never says that it is idle */
     for (int i = 0; i < 2; i++) {
         /* 0: this queue got more work; 1: others may have given it some. */
         if (i) OK(drupe_queue_native(bench.queue, &handle));
         more_memory = i ? NULL : bench_memory(bench.queue, DRUPE_MEM_SHARED, 64);
-        scripted_silent(bench.queue);
+        script_silent(bench.queue);
         waited_ns = 1;
         OK(drupe_queue_wait(bench.queue, LONG));
         assert_int_equal(waited_ns, 0);
@@ -305,7 +304,7 @@ static void a_driver_with_more_to_do_is_not_waited_for(void **state)
     }
     test_script_finish(busy, true);
     drupe_event_release(busy);
-    scripted_at_once(true);
+    script.finishes = true;
     OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_release(other);
 }
@@ -320,13 +319,13 @@ static drupe_status failing_wait(drupe_queue *queue, uint64_t timeout_ns)
 static void a_failure_that_is_known_is_not_told_twice(void **state)
 {
     (void)state;
-    scripted_silent(bench.queue);
-    drupe_event *failed = scripted_fill(bench.queue, NULL);
+    script_silent(bench.queue);
+    drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
-    scripted_table.queue_wait = failing_wait;
+    bench_table.queue_wait = failing_wait;
     FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
-    scripted_table.queue_wait = scripted_real->queue_wait;
-    assert_int_equal(scripted_take_failures(), 0);
+    bench_table.queue_wait = bench_real->queue_wait;
+    assert_int_equal(script_take_failures(), 0);
     drupe_event_release(failed);
 }
 
@@ -334,16 +333,15 @@ static void a_failure_that_is_known_is_not_told_twice(void **state)
 static void behind_a_failure_the_driver_is_waited_for(void **state)
 {
     (void)state;
-    drupe_queue *other;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *busy = scripted_fill(other, NULL);
-    scripted_silent(bench.queue);
+    drupe_queue *other = script_queue(0);
+    drupe_event *busy = script_fill(other, NULL);
+    script_silent(bench.queue);
     const uint64_t silent = bench.queue->order.head->what.number;
-    drupe_event *failed = scripted_fill(bench.queue, NULL);
+    drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
     assert_int_equal(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT);
     assert_true(bench.queue->proof.proven < silent);
-    scripted_end(busy);
+    script_end(busy);
     FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
     assert_true(bench.queue->proof.proven >= silent);
     drupe_event_release(failed);
@@ -352,7 +350,7 @@ static void behind_a_failure_the_driver_is_waited_for(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, scripted_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, script_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_submission_has_so_many_objects_at_most),
         TEST(references_are_passed_on),

@@ -8,8 +8,7 @@
 /* Work that may fail for what it waits for: the next work has to wait for it by name. */
 static drupe_event *fallible(drupe_event *native)
 {
-    drupe_event *event;
-    OK(script_fill(script.queue, script.memory, native, &event));
+    drupe_event *event = script_fill(bench.queue, native);
     assert_true(script.nwaits >= 1);
     assert_ptr_equal(script.waits[0], native);
     return event;
@@ -18,8 +17,8 @@ static drupe_event *fallible(drupe_event *native)
 static drupe_event *native_on(drupe_queue *queue)
 {
     drupe_event *event;
-    OK(script_barrier(queue, NULL, NULL)); /* else the barrier has nothing before it, and is over */
-    OK(script_barrier(queue, NULL, &event));
+    OK(bench_barrier(queue, NULL, NULL)); /* else the barrier has nothing before it, and is over */
+    OK(bench_barrier(queue, NULL, &event));
     return event;
 }
 
@@ -28,18 +27,18 @@ static void the_order_covers_what_cannot_fail_alone(void **state)
     (void)state;
     drupe_queue *other = script_queue(0);
     drupe_event *first, *native = native_on(other), *second, *third;
-    OK(script_fill(script.queue, script.memory, NULL, &first));
-    OK(script_barrier(script.queue, first, NULL));
+    first = script_fill(bench.queue, NULL);
+    OK(bench_barrier(bench.queue, first, NULL));
     assert_int_equal(script.nwaits, 0);
     assert_null(script.event); /* so it cannot fail for its wait */
     second = fallible(native);
-    OK(script_barrier(script.queue, second, &third));
+    OK(bench_barrier(bench.queue, second, &third));
     assert_true(script.nwaits >= 1);
     assert_ptr_equal(script.waits[0], second);
     script_finish_all();
     OK(drupe_event_wait(third, LONG));
     script_release((drupe_event *[]){first, native, second, third}, 4);
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_release(other);
 }
 
@@ -51,12 +50,12 @@ static void what_turns_out_to_be_over_is_not_waited_for(void **state)
     drupe_event *native = native_on(other), *event = fallible(native);
     test_script_finish(native, true);
     test_script_finish(event, true); /* nobody has asked yet */
-    OK(script_barrier(script.queue, event, NULL));
+    OK(bench_barrier(bench.queue, event, NULL));
     assert_int_equal(script.nwaits, 0);
     assert_null(script.event);
     script_finish_all();
     script_release((drupe_event *[]){native, event}, 2);
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_queue_release(other);
 }
 
@@ -71,10 +70,10 @@ static void a_backend_may_take_the_one_before_apart_from_waits(void **state)
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         drupe_event *native = native_on(other), *event = NULL, *waits[2];
         size_t count = 9;
-        script.table.takes_predecessor = cases[i].minds;
+        bench_table.takes_predecessor = cases[i].minds;
         drupe_event *before = fallible(native);
         script.at_once = cases[i].at_once;
-        OK(script_fill(script.queue, script.memory, NULL, cases[i].event ? &event : NULL));
+        OK(bench_fill(bench.queue, script.memory, 1, NULL, cases[i].event ? &event : NULL));
         script.at_once = false;
         assert_ptr_equal(script.predecessor, cases[i].minds ? before : NULL);
         assert_int_equal(script.nwaits, !cases[i].minds);
@@ -83,7 +82,7 @@ static void a_backend_may_take_the_one_before_apart_from_waits(void **state)
         if (event) assert_int_equal(count, 1); /* where its cause would be found */
         if (event) drupe_event_release(waits[0]);
         script_finish_all();
-        OK(drupe_queue_wait(script.queue, LONG));
+        OK(drupe_queue_wait(bench.queue, LONG));
         script_release((drupe_event *[]){native, before, event}, 3);
         script.finishes = false;
     }
@@ -97,11 +96,11 @@ static void what_is_over_at_once_is_not_waited_for(void **state)
     drupe_queue *other = script_queue(0);
     drupe_event *native = native_on(other), *event;
     script.at_once = true;
-    OK(script_fill(script.queue, script.memory, native, &event));
+    event = script_fill(bench.queue, native);
     assert_int_equal(script.nwaits, 1);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_COMPLETE);
     script.at_once = false;
-    OK(script_fill(script.queue, script.memory, NULL, NULL));
+    script_silent(bench.queue);
     assert_int_equal(script.nwaits, 0);
     script_release((drupe_event *[]){native, event}, 2);
     script_finish_all();
@@ -113,24 +112,21 @@ static void what_is_over_at_once_is_not_waited_for(void **state)
 static void core_waits_where_the_driver_cannot(void **state)
 {
     (void)state;
-    drupe_context *context;
-    drupe_queue *far, *near = script_queue(0);
+    drupe_queue *far = bench_elsewhere(), *near = script_queue(0);
     drupe_event *native, *event;
     char here[16] = "";
-    OK(drupe_context_open(&script.device, 1, &context));
-    OK(drupe_queue_open(context, script.device, 0, &far));
     native = native_on(far);
-    OK(script_barrier(script.queue, native, &event));
+    OK(bench_barrier(bench.queue, native, &event));
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_QUEUED);
     assert_ptr_not_equal(script.event, event);
     script_finish_all();
     OK(drupe_event_wait(event, LONG));
     script_release((drupe_event *[]){native, event}, 2);
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     script.finishes = false;
     native = native_on(near);
-    script.device->type = DRUPE_DEVICE_GPU;
-    const drupe_submission s = {.queue = script.queue, .waits = &native, .nwaits = 1};
+    bench.device->type = DRUPE_DEVICE_GPU;
+    const drupe_submission s = {.queue = bench.queue, .waits = &native, .nwaits = 1};
     OK(drupe_submit_copy(&s, drupe_memory_pointer(script.memory), here, sizeof here, &event));
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_QUEUED);
     test_script_finish(native, true);
@@ -138,9 +134,8 @@ static void core_waits_where_the_driver_cannot(void **state)
     assert_int_equal(script.kind, DRUPE_WORK_COPY);
     script_finish_all();
     OK(drupe_event_wait(event, LONG));
-    script.device->type = DRUPE_DEVICE_CPU;
+    bench.device->type = DRUPE_DEVICE_CPU;
     script_release((drupe_event *[]){native, event}, 2);
-    drupe_context_release(context);
     drupe_queue_release(far);
     drupe_queue_release(near);
 }
@@ -169,10 +164,10 @@ static drupe_status submit_advise(const drupe_submit *s, const void *pointer, si
 static void hints_reach_a_driver_that_takes_them(void **state)
 {
     (void)state;
-    const drupe_submission s = {.queue = script.queue};
+    const drupe_submission s = {.queue = bench.queue};
     char *at = drupe_memory_pointer(script.memory);
-    script.table.submit_prefetch = submit_prefetch;
-    script.table.submit_advise = submit_advise;
+    bench_table.submit_prefetch = submit_prefetch;
+    bench_table.submit_advise = submit_advise;
     OK(drupe_submit_prefetch(&s, at + 8, 16, NULL));
     assert_ptr_equal(hinted, at + 8);
     assert_int_equal(hinted_bytes, 16);
@@ -182,22 +177,22 @@ static void hints_reach_a_driver_that_takes_them(void **state)
     assert_int_equal(hinted_advice, 7);
     assert_int_equal(script.taken, 0); /* no barriers in their place */
     script.finishes = true;
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
 }
 
 static void one_in_so_many_has_an_event(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 63; i++) {
-        OK(script_fill(script.queue, script.memory, NULL, NULL));
+        script_silent(bench.queue);
         assert_null(script.event);
     }
-    OK(script_fill(script.queue, script.memory, NULL, NULL));
+    script_silent(bench.queue);
     assert_non_null(script.event);
-    OK(script_fill(script.queue, script.memory, NULL, NULL));
+    script_silent(bench.queue);
     assert_null(script.event);
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
 }
 
 static void without_memory_for_its_event_nothing_is_launched(void **state)
@@ -205,9 +200,9 @@ static void without_memory_for_its_event_nothing_is_launched(void **state)
     (void)state;
     drupe_queue *other = script_queue(0);
     drupe_event *native = native_on(other);
-    const drupe_submission s = {.queue = script.queue, .waits = &native, .nwaits = 1, .label = "mine"};
-    OK(script_barrier(script.queue, NULL, NULL)); /* a record is there, and no event */
-    drupe_inflight_put_back(script.queue, drupe_inflight_alone("spare", 0));
+    const drupe_submission s = {.queue = bench.queue, .waits = &native, .nwaits = 1, .label = "mine"};
+    OK(bench_barrier(bench.queue, NULL, NULL)); /* a record is there, and no event */
+    drupe_inflight_put_back(bench.queue, drupe_inflight_alone("spare", 0));
     const size_t before = script.taken;
     wrap_plan(WRAP_MALLOC, 1);
     FAILS(drupe_submit_barrier(&s, NULL), DRUPE_E_NO_MEMORY, "memory");
@@ -217,7 +212,7 @@ static void without_memory_for_its_event_nothing_is_launched(void **state)
     OK(drupe_submit_barrier(&s, NULL));
     assert_int_equal(script.taken, before + 1);
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_event_release(native);
     drupe_queue_release(other);
 }
@@ -245,7 +240,7 @@ static drupe_status hold_waiter(drupe_event *event, drupe_event_state *state)
         atomic_store(&at_it, true);
         while (atomic_load(&held)) sched_yield();
     }
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 /* What failed and was reported proves nothing, also while the waiter has not put it away. */
@@ -256,9 +251,9 @@ static void a_mark_stands_behind_what_the_caller_failed(void **state)
     drupe_queue *other = script_queue(0);
     drupe_event *native = native_on(other), *turn, *first, *second;
     drupe_watch *watch;
-    script.table.event_state = hold_waiter;
-    OK(script_barrier(script.queue, NULL, NULL));
-    OK(drupe_submit_turn(&(drupe_submission){.queue = script.queue}, &turn));
+    bench_table.event_state = hold_waiter;
+    OK(bench_barrier(bench.queue, NULL, NULL));
+    OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &turn));
     atomic_store(&held, true);
     atomic_store(&at_it, false);
     OK(drupe_watch_open(NULL, NULL, &watch));
@@ -267,16 +262,16 @@ static void a_mark_stands_behind_what_the_caller_failed(void **state)
     drupe_deferred_kick();
     while (!atomic_load(&at_it)) sched_yield();
     OK(drupe_event_finish(turn, &error));
-    assert_true(turn->turn && script.queue->order.deferred != NULL);
+    assert_true(turn->turn && bench.queue->order.deferred != NULL);
     drupe_cause_report(turn->cause);
-    first = mark_of(script.queue); /* a barrier behind the turn */
+    first = mark_of(bench.queue); /* a barrier behind the turn */
     assert_ptr_equal(script.event, first);
-    second = mark_of(script.queue);
+    second = mark_of(bench.queue);
     assert_ptr_equal(second, first); /* that is launched, not deferred */
     atomic_store(&asked, NULL);
     atomic_store(&held, false);
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     script_release((drupe_event *[]){native, turn, first, second}, 4);
     drupe_watch_close(watch, NULL);
     drupe_queue_release(other);
@@ -288,29 +283,29 @@ static void a_cancelled_queue_recalls_who_may_fail(void **state)
     (void)state;
     size_t left, given_up;
     drupe_queue *other = script_queue(0);
-    drupe_event *native = native_on(other), *first, *over, *gate = script_gate(), *deferred;
-    OK(script_barrier(script.queue, NULL, NULL)); /* not fallible */
-    OK(script_fill(script.queue, script.memory, NULL, &over));
-    OK(script_barrier(script.queue, over, NULL)); /* without an event */
+    drupe_event *native = native_on(other), *first, *over, *gate = bench_gate(), *deferred;
+    OK(bench_barrier(bench.queue, NULL, NULL)); /* not fallible */
+    over = script_fill(bench.queue, NULL);
+    OK(bench_barrier(bench.queue, over, NULL)); /* without an event */
     first = fallible(native);
     drupe_event *last = fallible(native);
-    OK(script_barrier(script.queue, gate, &deferred));
+    OK(bench_barrier(bench.queue, gate, &deferred));
     test_script_finish(last, true);
     assert_int_equal(drupe_event_state_of(last), DRUPE_EVENT_COMPLETE);
-    OK(drupe_queue_cancel(script.queue, &left, &given_up));
+    OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(given_up, 1);
-    assert_ptr_equal(script.queue->names.last_fallible, first); /* `last` is over */
+    assert_ptr_equal(bench.queue->names.last_fallible, first); /* `last` is over */
     FAILS(drupe_event_wait(deferred, LONG), DRUPE_E_CANCELLED, "was cancelled");
-    drupe_deferred_let_pass(script.queue);
+    drupe_deferred_let_pass(bench.queue);
     script_release(&deferred, 1);
-    OK(script_barrier(script.queue, gate, &deferred));
-    pthread_mutex_lock(&script.queue->lock);
-    drupe_names_recall(script.queue, UINT64_MAX);
-    assert_ptr_equal(script.queue->names.last_fallible, first);
-    pthread_mutex_unlock(&script.queue->lock);
+    OK(bench_barrier(bench.queue, gate, &deferred));
+    pthread_mutex_lock(&bench.queue->lock);
+    drupe_names_recall(bench.queue, UINT64_MAX);
+    assert_ptr_equal(bench.queue->names.last_fallible, first);
+    pthread_mutex_unlock(&bench.queue->lock);
     OK(drupe_event_finish(gate, NULL));
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     script_release((drupe_event *[]){native, first, last, over, gate, deferred}, 6);
     drupe_queue_release(other);
 }
@@ -322,15 +317,15 @@ static void what_is_over_leaves_from_between(void **state)
 {
     (void)state;
     drupe_event *events[3];
-    for (size_t i = 0; i < 3; i++) OK(script_fill(script.queue, script.memory, NULL, &events[i]));
+    for (size_t i = 0; i < 3; i++) events[i] = script_fill(bench.queue, NULL);
     test_script_finish(events[1], true);
-    drupe_queue_collect(script.queue);
-    assert_int_equal(atomic_load(&script.queue->order.count), 2);
-    assert_ptr_equal(script.queue->order.head->event, events[0]);
-    assert_ptr_equal(script.queue->order.tail->event, events[2]);
+    drupe_queue_collect(bench.queue);
+    assert_int_equal(atomic_load(&bench.queue->order.count), 2);
+    assert_ptr_equal(bench.queue->order.head->event, events[0]);
+    assert_ptr_equal(bench.queue->order.tail->event, events[2]);
     script_finish_all();
-    drupe_queue_collect(script.queue);
-    assert_null(script.queue->order.head);
+    drupe_queue_collect(bench.queue);
+    assert_null(bench.queue->order.head);
     script_release(events, 3);
 }
 
@@ -338,19 +333,19 @@ static void behind_a_barrier_that_is_over_nothing_waits(void **state)
 {
     (void)state;
     drupe_event *first, *barrier, *behind;
-    OK(script_fill(script.queue, script.memory, NULL, &first));
-    OK(script_barrier(script.queue, NULL, &barrier));
+    first = script_fill(bench.queue, NULL);
+    OK(bench_barrier(bench.queue, NULL, &barrier));
     assert_int_equal(script.nwaits, 1);
-    OK(script_fill(script.queue, script.memory, NULL, &behind));
+    behind = script_fill(bench.queue, NULL);
     assert_int_equal(script.nwaits, 1);
     assert_ptr_equal(script.waits[0], barrier);
     drupe_event_release(behind);
     test_script_finish(barrier, true);
     assert_int_equal(drupe_event_state_of(barrier), DRUPE_EVENT_COMPLETE); /* it is still on the list */
-    OK(script_fill(script.queue, script.memory, NULL, &behind));
+    behind = script_fill(bench.queue, NULL);
     assert_int_equal(script.nwaits, 0);
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     script_release((drupe_event *[]){first, barrier, behind}, 3);
 }
 
@@ -358,12 +353,12 @@ static void a_wait_ends_with_its_time(void **state)
 {
     (void)state;
     drupe_event *events[2];
-    for (size_t i = 0; i < 2; i++) OK(script_fill(script.queue, script.memory, NULL, &events[i]));
-    FAILS(drupe_queue_wait(script.queue, 0), DRUPE_E_TIMEOUT, "");
+    for (size_t i = 0; i < 2; i++) events[i] = script_fill(bench.queue, NULL);
+    FAILS(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT, "");
     test_script_finish(events[1], true);
-    FAILS(drupe_queue_wait(script.queue, 0), DRUPE_E_TIMEOUT, "");
+    FAILS(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT, "");
     test_script_finish(events[0], true);
-    OK(drupe_queue_wait(script.queue, 0));
+    OK(drupe_queue_wait(bench.queue, 0));
     script_release(events, 2);
 }
 
@@ -371,14 +366,14 @@ static void a_wait_ends_with_its_time(void **state)
 static void held_work_that_is_not_over_is_let_be(void **state)
 {
     (void)state;
-    drupe_event *gate = script_gate(), *waits, *launched;
-    OK(script_fill(script.queue, script.memory, gate, &waits));
-    OK(script_fill(script.queue, script.memory, NULL, &launched));
-    drupe_deferred_let_pass(script.queue); /* returns */
+    drupe_event *gate = bench_gate(), *waits, *launched;
+    waits = script_fill(bench.queue, gate);
+    launched = script_fill(bench.queue, NULL);
+    drupe_deferred_let_pass(bench.queue); /* returns */
     assert_int_equal(drupe_event_state_of(waits), DRUPE_EVENT_QUEUED);
     OK(drupe_event_finish(gate, NULL));
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     script_release((drupe_event *[]){gate, waits, launched}, 3);
 }
 
@@ -386,13 +381,13 @@ static void held_work_that_is_not_over_is_let_be(void **state)
 static void failures_beside_each_other_are_all_told(void **state)
 {
     (void)state;
-    drupe_event *first = script_failure(script.queue), *second = script_failure(script.queue);
+    drupe_event *first = script_failure(bench.queue), *second = script_failure(bench.queue);
     drupe_failure failure, cause;
     assert_int_equal(drupe_event_wait(first, 0), DRUPE_E_INTERNAL);
-    assert_int_equal(drupe_queue_wait(script.queue, 0), DRUPE_E_INTERNAL);
+    assert_int_equal(drupe_queue_wait(bench.queue, 0), DRUPE_E_INTERNAL);
     assert_true(drupe_failure_last(&failure, &cause));
     assert_int_equal(failure.submission, drupe_event_submission(second));
-    OK(drupe_queue_wait(script.queue, 0));
+    OK(drupe_queue_wait(bench.queue, 0));
     drupe_memory_accept(script.memory);
     script_release((drupe_event *[]){first, second}, 2);
 }

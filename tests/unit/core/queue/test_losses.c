@@ -1,18 +1,9 @@
 /* Losses and faults at their edges: what a device had done before, what is not known of a fault, and checked
  * mode's word on it. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 #include <signal.h>
 
 static const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away."};
-
-/* Nothing is given back of what a silent driver may still touch, so nothing is counted. */
-static int teardown(void **state)
-{
-    (void)state;
-    (void)scripted_take_failures();
-    drupe_library_close(0);
-    return 0;
-}
 
 /* --- Losses ----------------------------------------------------------------------------------------------
  */
@@ -20,12 +11,12 @@ static int teardown(void **state)
 static void a_driver_that_answers_tells_what_was_over(void **state)
 {
     (void)state;
-    drupe_event *over = scripted_fill(bench.queue, NULL), *open = scripted_fill(bench.queue, NULL);
+    drupe_event *over = script_fill(bench.queue, NULL), *open = script_fill(bench.queue, NULL);
     test_script_finish(over, true);
     drupe_core_device_lost(bench.device, &error, false);
     OK(drupe_event_wait(over, 0));
     FAILS(drupe_event_wait(open, 0), DRUPE_E_DEVICE_LOST, "The device went away.");
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
     drupe_event_release(over);
     drupe_event_release(open);
 }
@@ -43,11 +34,10 @@ static void a_silent_driver_is_not_told_of_the_end_of_events(void **state)
 {
     (void)state;
     drupe_event *events[3];
-    drupe_queue *queue;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &queue));
-    scripted_table.event_close = event_close;
+    drupe_queue *queue = script_queue(0);
+    bench_table.event_close = event_close;
     for (int i = 0; i < 3; i++) {
-        events[i] = scripted_fill(queue, NULL);
+        events[i] = script_fill(queue, NULL);
         test_script_finish(events[i], true);
         OK(drupe_event_wait(events[i], LONG));
     }
@@ -78,7 +68,7 @@ static void what_a_silent_driver_has_stays_as_it_is(void **state)
     (void)state;
     drupe_memory *memory = bench_memory(bench.queue, DRUPE_MEM_SHARED, 64);
     drupe_event *event;
-    scripted_table.queue_flush = queue_flush;
+    bench_table.queue_flush = queue_flush;
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     assert_int_equal(flushes, 0);
     drupe_core_device_lost(bench.device, &error, true);
@@ -107,13 +97,13 @@ static drupe_status ask_nothing(drupe_event *event, drupe_event_state *state)
 
 static void lose(void)
 {
-    scripted_table.event_state = ask_nothing;
+    bench_table.event_state = ask_nothing;
     drupe_core_device_lost(bench.device, &error, true);
 }
 
 static void lose_next(void)
 {
-    scripted_at_lock(&bench.queue->lock, lose);
+    script_at_lock(&bench.queue->lock, lose);
 }
 
 /* Lost between the look at what is over and the choice of what is given up. */
@@ -121,9 +111,9 @@ static void what_is_lost_meanwhile_is_not_given_up(void **state)
 {
     (void)state;
     size_t left, given_up;
-    drupe_event *first = scripted_fill(bench.queue, NULL), *second = scripted_fill(bench.queue, NULL);
-    scripted_table.queue_cancel = cancel_nothing;
-    scripted_at_lock(&bench.queue->lock, lose_next);
+    drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(bench.queue, NULL);
+    bench_table.queue_cancel = cancel_nothing;
+    script_at_lock(&bench.queue->lock, lose_next);
     OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(given_up, 0);
     FAILS(drupe_event_wait(first, 0), DRUPE_E_DEVICE_LOST, "The device went away.");
@@ -139,7 +129,7 @@ static void a_backend_may_know_nothing_of_faults(void **state)
 {
     (void)state;
     const drupe_fault fault = {.signal = SIGSEGV, .address = 0x10, .owner = &bench};
-    scripted_table.device_fault = NULL;
+    bench_table.device_fault = NULL;
     drupe_fault_deliver(&fault);
     OK(drupe_loss_check(bench.device));
 }
@@ -147,7 +137,7 @@ static void a_backend_may_know_nothing_of_faults(void **state)
 static void a_function_without_a_name_is_not_named(void **state)
 {
     (void)state;
-    const drupe_fault fault = {.signal = SIGSEGV, .address = 0x10, .instruction = (uintptr_t)teardown};
+    const drupe_fault fault = {.signal = SIGSEGV, .address = 0x10, .instruction = (uintptr_t)lose};
     test_script.fault = DRUPE_E_DEVICE_LOST;
     drupe_fault_deliver(&fault);
     assert_int_equal(drupe_loss_check(bench.device), DRUPE_E_DEVICE_LOST);
@@ -199,7 +189,7 @@ static void checked_mode_knows_memory_that_a_fault_ran_out_of(void **state)
 /* Each in a process of its own: a device is lost for the process. */
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scripted_setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown_lost)
     const struct CMUnitTest tests[] = {
         TEST(a_driver_that_answers_tells_what_was_over),
         TEST(a_silent_driver_is_not_told_of_the_end_of_events),
@@ -210,5 +200,5 @@ int main(void)
         TEST(signals_without_a_name_are_signals),
         TEST(checked_mode_knows_memory_that_a_fault_ran_out_of),
     };
-    return scripted_run_apart(tests, DRUPE_COUNT_OF(tests));
+    return script_run_apart(tests, DRUPE_COUNT_OF(tests));
 }

@@ -1,74 +1,25 @@
 /* Devices that are lost, and faults of a driver's threads: whose work it was, what fails, what goes on. */
-#include "core/queue/launch.h"
-#include "drupe/memory.h"
-#include "test_script.h"
-#include "walk/wrap.h"
+#include "queue/script_bench.h"
 #include <dlfcn.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+static drupe_event *events[3];
 
-#define OK(expression) check((expression), #expression, __LINE__)
-
-static void check(drupe_status status, const char *what, int line)
-{
-    if (status != DRUPE_OK) fail_msg("line %d: %s: %s", line, what, drupe_error_last()->text);
-}
-
-struct bench {
-    drupe_device *device;
-    drupe_queue *queue;
-    drupe_memory *memory;
-    drupe_event *events[3];
-};
-
-static struct bench bench;
-
-static int setup(void **state)
-{
-    (void)state;
-    test_script_reset();
-    drupe_context *context = NULL;
-    if (drupe_device_select("host", &bench.device) != DRUPE_OK ||
-        drupe_device_context(bench.device, &context) != DRUPE_OK ||
-        drupe_queue_open(context, bench.device, 0, &bench.queue) != DRUPE_OK ||
-        drupe_memory_alloc(bench.queue, DRUPE_MEM_HOST, 64, 0, &bench.memory) != DRUPE_OK)
-        return -1;
-    drupe_context_release(context);
-    return 0;
-}
-
-/* Nothing is given back of what a silent driver may still touch, so nothing is counted here. */
 static int teardown(void **state)
 {
-    (void)state;
-    drupe_failure failure;
-    for (size_t i = 0; i < 3; i++) {
-        if (bench.events[i]) test_script_finish(bench.events[i], true);
-        drupe_event_release(bench.events[i]);
-        bench.events[i] = NULL;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(events); i++) {
+        if (events[i]) test_script_finish(events[i], true);
+        drupe_event_release(events[i]);
+        events[i] = NULL;
     }
-    drupe_memory_release(bench.memory);
-    drupe_queue_release(bench.queue);
-    drupe_device_release(bench.device);
-    while (drupe_failure_take(&failure)) continue;
-    drupe_library_close(0);
-    return 0;
+    return script_teardown_lost(state);
 }
 
 static void submit(size_t index, const char *label)
 {
     const drupe_submission s = {.queue = bench.queue, .label = label};
-    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, &bench.events[index]));
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, &events[index]));
 }
 
 static drupe_error reason(const char *text)
@@ -114,9 +65,9 @@ static void a_queue_that_is_held_is_waited_for_a_while(void **state)
     const drupe_error error = reason("The device went away.");
     drupe_core_device_lost(bench.device, &error, true);
     assert_int_equal(sleeps, 200);
-    assert_false(drupe_phase_over(drupe_event_phase(bench.events[0])));
+    assert_false(drupe_phase_over(drupe_event_phase(events[0])));
     pthread_mutex_unlock(held);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_FAILED);
 }
 
 static void the_named_work_is_the_one_that_failed(void **state)
@@ -126,8 +77,8 @@ static void the_named_work_is_the_one_that_failed(void **state)
     const drupe_error error = reason("The device went away.");
     const drupe_submission first = {.queue = bench.queue, .label = "scale"},
                            second = {.queue = bench.queue, .label = "add"};
-    OK(drupe_submit_fill(&first, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
-    OK(drupe_submit_fill(&second, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    OK(drupe_submit_fill(&first, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
+    OK(drupe_submit_fill(&second, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
     drupe_device_lose(bench.device, "_pocl_kernel_add_workgroup", &error, true);
     assert_true(drupe_failure_take(&failure));
     assert_string_equal(failure.label, "add");
@@ -145,11 +96,11 @@ static void queues_of_other_devices_are_not_lost(void **state)
     OK(drupe_queue_open(context, other, 0, &far));
     bench.queue = far;
     OK(drupe_submit_barrier(&(drupe_submission){.queue = far}, NULL));
-    OK(drupe_submit_barrier(&(drupe_submission){.queue = far}, &bench.events[0]));
+    OK(drupe_submit_barrier(&(drupe_submission){.queue = far}, &events[0]));
     bench.queue = queue;
     drupe_core_device_lost(bench.device, &error, true);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_SUBMITTED);
-    test_script_finish(bench.events[0], true);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_SUBMITTED);
+    test_script_finish(events[0], true);
     OK(drupe_queue_wait(far, 0));
     drupe_queue_release(far);
     drupe_context_release(context);
@@ -167,7 +118,7 @@ static void without_memory_for_the_reason_nothing_is_lost(void **state)
     assert_int_equal(wrap_made(), 1);
     wrap_plan(WRAP_NOTHING, 0);
     OK(drupe_loss_check(bench.device));
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_SUBMITTED);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_SUBMITTED);
 }
 
 /* A driver that still answers tells by itself what failed. */
@@ -178,10 +129,10 @@ static void a_driver_that_answers_is_asked(void **state)
     submit(0, "first");
     submit(1, "second");
     drupe_core_device_lost(bench.device, &error, false);
-    assert_false(drupe_phase_over(drupe_event_phase(bench.events[0]))); /* nobody has looked */
-    test_script_finish(bench.events[0], true);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
-    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+    assert_false(drupe_phase_over(drupe_event_phase(events[0]))); /* nobody has looked */
+    test_script_finish(events[0], true);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_COMPLETE);
+    assert_int_equal(drupe_event_state_of(events[1]), DRUPE_EVENT_FAILED);
 }
 
 static unsigned pauses;
@@ -229,13 +180,13 @@ static void a_silent_driver_is_not_asked_again(void **state)
     submit(0, "first");
     submit(1, "second");
     drupe_core_device_lost(bench.device, &error, true);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_FAILED);
-    assert_string_equal(drupe_event_error(bench.events[0])->text, "The device went away.");
-    test_script_finish(bench.events[1], true); /* too late: nobody asks */
-    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
-    assert_int_equal(drupe_event_wait(bench.events[1], 0), DRUPE_E_DEPENDENCY);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_FAILED);
+    assert_string_equal(drupe_event_error(events[0])->text, "The device went away.");
+    test_script_finish(events[1], true); /* too late: nobody asks */
+    assert_int_equal(drupe_event_state_of(events[1]), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_wait(events[1], 0), DRUPE_E_DEPENDENCY);
     const drupe_submission s = {.queue = bench.queue};
-    assert_int_equal(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, &bench.events[2]),
+    assert_int_equal(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, &events[2]),
                      DRUPE_E_DEVICE_LOST);
     assert_non_null(strstr(drupe_error_last()->text, "The device went away."));
 }
@@ -246,11 +197,11 @@ static void what_was_seen_to_be_over_is_not_lost(void **state)
     const drupe_error error = reason("The device went away.");
     submit(0, "first");
     submit(1, "second");
-    test_script_finish(bench.events[0], true);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
+    test_script_finish(events[0], true);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_COMPLETE);
     drupe_core_device_lost(bench.device, &error, true);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
-    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_COMPLETE);
+    assert_int_equal(drupe_event_state_of(events[1]), DRUPE_EVENT_FAILED);
 }
 
 static void work_without_an_event_is_lost_too(void **state)
@@ -259,7 +210,7 @@ static void work_without_an_event_is_lost_too(void **state)
     drupe_failure failure;
     const drupe_error error = reason("The device went away.");
     const drupe_submission s = {.queue = bench.queue, .label = "nameless"};
-    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
     drupe_core_device_lost(bench.device, &error, true);
     assert_true(drupe_failure_take(&failure));
     assert_int_equal(failure.error.status, DRUPE_E_DEVICE_LOST);
@@ -274,13 +225,13 @@ static void who_waits_for_a_lost_queue_hears_of_it(void **state)
     drupe_failure failure, cause;
     const drupe_error error = reason("The device went away.");
     const drupe_submission s = {.queue = bench.queue, .label = "nameless"};
-    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
     drupe_core_device_lost(bench.device, &error, true);
     assert_int_equal(drupe_queue_wait(bench.queue, UINT64_MAX), DRUPE_E_DEVICE_LOST);
     assert_true(drupe_failure_last(&failure, &cause));
     assert_string_equal(failure.label, "nameless");
     drupe_queue_finish(bench.queue, UINT64_MAX); /* returns, although the driver says no more */
-    assert_true(drupe_memory_in_use(bench.memory));
+    assert_true(drupe_memory_in_use(script.memory));
 }
 
 static void a_lost_out_of_order_queue_keeps_what_the_driver_may_write(void **state)
@@ -291,13 +242,13 @@ static void a_lost_out_of_order_queue_keeps_what_the_driver_may_write(void **sta
     OK(drupe_queue_open(drupe_queue_context(ordered), bench.device, DRUPE_QUEUE_OUT_OF_ORDER, &bench.queue));
     submit(0, "first");
     submit(1, "second");
-    test_script_finish(bench.events[0], true);
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
+    test_script_finish(events[0], true);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_COMPLETE);
     drupe_core_device_lost(bench.device, &error, true);
-    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_state_of(events[1]), DRUPE_EVENT_FAILED);
     drupe_queue_collect(bench.queue);
     assert_int_equal(atomic_load(&bench.queue->order.count), 1);
-    assert_true(drupe_memory_in_use(bench.memory));
+    assert_true(drupe_memory_in_use(script.memory));
     drupe_queue_release(bench.queue);
     bench.queue = ordered;
 }
@@ -312,11 +263,8 @@ static drupe_status no_times(drupe_queue *queue)
 static void a_lost_queue_gets_no_times(void **state)
 {
     (void)state;
-    static drupe_backend table;
     const drupe_error error = reason("The device went away.");
-    table = *drupe_slot_at(0)->backend;
-    table.queue_time = no_times;
-    drupe_slot_at(0)->backend = &table;
+    bench_table.queue_time = no_times;
     drupe_core_device_lost(bench.device, &error, true);
     (void)drupe_queue_profile(true);
     assert_false(drupe_queue_flags_of(bench.queue) & DRUPE_QUEUE_PROFILING);
@@ -334,7 +282,7 @@ static void copies_from_a_lost_device_keep_nothing(void **state)
     drupe_core_device_lost(bench.device, &error, true);
     for (size_t i = 0; i < 100; i++) {
         drupe_event *event;
-        OK(drupe_submit_copy(&s, copy, drupe_memory_pointer(bench.memory), sizeof copy, &event));
+        OK(drupe_submit_copy(&s, copy, drupe_memory_pointer(script.memory), sizeof copy, &event));
         kinds += event != seen;
         seen = event;
         drupe_event_release(event);
@@ -370,7 +318,7 @@ static void a_fault_that_the_backend_masters_costs_nothing(void **state)
     test_script.fault = DRUPE_OK;
     drupe_fault_deliver(&fault);
     OK(drupe_loss_check(bench.device));
-    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_SUBMITTED);
+    assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_SUBMITTED);
 }
 
 static void a_fault_of_nobody_costs_nothing(void **state)
@@ -388,8 +336,8 @@ static void a_fault_of_a_driver_loses_the_device(void **state)
     submit(0, "first");
     test_script.fault = DRUPE_E_DEVICE_LOST;
     drupe_fault_deliver(&fault);
-    assert_int_equal(drupe_event_wait(bench.events[0], 0), DRUPE_E_DEVICE_LOST);
-    const char *text = drupe_event_error(bench.events[0])->text;
+    assert_int_equal(drupe_event_wait(events[0], 0), DRUPE_E_DEVICE_LOST);
+    const char *text = drupe_event_error(events[0])->text;
     assert_non_null(strstr(text, "'first' (submission "));
     assert_non_null(strstr(text, "faulted on host:cpu:0: SIGSEGV"));
     assert_non_null(strstr(text, "address 0x10"));
@@ -437,7 +385,7 @@ static void faults_have_texts(void **state)
 /* Each in a process of its own: a device is lost for the process. */
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_queue_that_is_held_is_waited_for_a_while),
         TEST(the_named_work_is_the_one_that_failed),
@@ -460,15 +408,5 @@ int main(void)
         TEST(a_fault_without_work_names_the_driver),
         TEST(faults_have_texts),
     };
-    int failed = 0;
-    for (size_t i = 0; i < DRUPE_COUNT_OF(tests); i++) {
-        int status = 1;
-        const pid_t child = fork();
-        if (child == 0) {
-            const struct CMUnitTest one[] = {tests[i]};
-            exit(cmocka_run_group_tests(one, NULL, NULL));
-        }
-        failed += child < 0 || waitpid(child, &status, 0) != child || status != 0;
-    }
-    return failed;
+    return script_run_apart(tests, DRUPE_COUNT_OF(tests));
 }

@@ -3,19 +3,6 @@
 #include "core/queue/valid.h"
 #include "queue/script_bench.h"
 
-static drupe_memory *shared(size_t bytes)
-{
-    drupe_memory *memory;
-    OK(drupe_memory_alloc(script.queue, DRUPE_MEM_SHARED, bytes, 0, &memory));
-    return memory;
-}
-
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 static void release_all(drupe_memory **memory, size_t count)
 {
     for (size_t i = 0; i < count; i++) drupe_memory_release(memory[i]);
@@ -25,9 +12,9 @@ static void release_all(drupe_memory **memory, size_t count)
 static void settle(drupe_event **events, size_t count)
 {
     script_finish_all();
-    (void)!drupe_queue_wait(script.queue, LONG);
-    drupe_queue_collect(script.queue);
-    script_forget_failures();
+    (void)!drupe_queue_wait(bench.queue, LONG);
+    drupe_queue_collect(bench.queue);
+    (void)script_take_failures();
     script_release(events, count);
 }
 
@@ -37,9 +24,9 @@ static void settle(drupe_event **events, size_t count)
 static void what_is_only_read_is_not_marked(void **state)
 {
     (void)state;
-    drupe_memory *source = shared(64), *target = shared(64);
-    drupe_event *failure = script_failure(script.queue);
-    const drupe_submission s = {.queue = script.queue};
+    drupe_memory *source = bench_shared(64), *target = bench_shared(64);
+    drupe_event *failure = script_failure(bench.queue);
+    const drupe_submission s = {.queue = bench.queue};
     OK(drupe_submit_copy(&s, drupe_memory_pointer(target), drupe_memory_pointer(source), 64, NULL));
     OK(drupe_memory_contents(source));
     FAILS(drupe_memory_contents(target), DRUPE_E_DEPENDENCY, "'copy', which did not run, because 'culprit'");
@@ -53,14 +40,14 @@ static void with_many_references_all_behind_the_last_bit_are_written(void **stat
     enum { MANY = 70 };
     drupe_memory *memory[MANY];
     drupe_keep keeps[MANY];
-    drupe_event *failure = script_failure(script.queue);
+    drupe_event *failure = script_failure(bench.queue);
     const drupe_effects effects = {.writes = 2, .replaces = 2};
     for (size_t i = 0; i < MANY; i++) {
-        memory[i] = shared(64);
-        keeps[i] = drupe_memory_keep(memory[i], script.queue);
+        memory[i] = bench_shared(64);
+        keeps[i] = drupe_memory_keep(memory[i], bench.queue);
     }
-    const drupe_submission s = {.queue = script.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
-    OK(drupe_submit_host(&s, nothing, NULL, NULL));
+    const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
+    OK(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     for (size_t i = 0; i < MANY; i++) {
         if (i == 1)
             FAILS(drupe_memory_contents(memory[i]), DRUPE_E_DEPENDENCY, "It holds no result.");
@@ -77,13 +64,13 @@ static void with_many_references_all_behind_the_last_bit_are_written(void **stat
 static void the_next_handle_of_a_piece_is_not_marked(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(4096), *next;
-    drupe_event *gate = script_gate(), *event;
+    drupe_memory *memory = bench_shared(4096), *next;
+    drupe_event *gate = bench_gate(), *event;
     const drupe_error error = {.status = DRUPE_E_INVALID, .text = "mine"};
     const void *at = drupe_memory_pointer(memory);
-    OK(script_fill(script.queue, memory, gate, &event));
+    OK(bench_fill(bench.queue, memory, 1, gate, &event));
     drupe_memory_release(memory);
-    OK(drupe_memory_alloc_result(script.queue, DRUPE_MEM_SHARED, 4096, &next));
+    OK(drupe_memory_alloc_result(bench.queue, DRUPE_MEM_SHARED, 4096, &next));
     assert_ptr_equal(drupe_memory_pointer(next), at);
     OK(drupe_event_finish(gate, &error));
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "mine");
@@ -98,10 +85,10 @@ static void what_waits_for_a_reported_failure_did_not_run(void **state)
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_memory *memory = shared(64);
+    drupe_memory *memory = bench_shared(64);
     drupe_event *failure = script_failure(other), *event;
     assert_int_equal(drupe_event_wait(failure, 0), DRUPE_E_INTERNAL);
-    OK(script_fill(script.queue, memory, failure, &event));
+    OK(bench_fill(bench.queue, memory, 1, failure, &event));
     FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "'fill', which did not run, because 'culprit'");
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "'culprit'");
     settle((drupe_event *[]){failure, event}, 2);
@@ -116,12 +103,12 @@ static void a_sentence_ends_once(void **state)
     static const char *const expected[] = {"without an end. It holds no result.",
                                            "with one. It holds no result."};
     for (size_t i = 0; i < 2; i++) {
-        drupe_memory *memory = shared(64);
-        drupe_event *gate = script_gate(), *event;
+        drupe_memory *memory = bench_shared(64);
+        drupe_event *gate = bench_gate(), *event;
         drupe_error error = {.status = DRUPE_E_INVALID};
         snprintf(error.text, sizeof error.text, "%s", texts[i]);
         OK(drupe_event_finish(gate, &error));
-        OK(script_fill(script.queue, memory, gate, &event));
+        OK(bench_fill(bench.queue, memory, 1, gate, &event));
         FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, expected[i]);
         settle((drupe_event *[]){gate, event}, 2);
         drupe_memory_release(memory);
@@ -134,11 +121,11 @@ static void a_sentence_ends_once(void **state)
 /* Marked while there was no memory to say why. */
 static drupe_memory *unexplained(void)
 {
-    drupe_memory *memory = shared(64);
-    drupe_event *failure = script_failure(script.queue);
-    drupe_queue_collect(script.queue);
+    drupe_memory *memory = bench_shared(64);
+    drupe_event *failure = script_failure(bench.queue);
+    drupe_queue_collect(bench.queue);
     wrap_plan(WRAP_MALLOC, 1);
-    OK(script_fill(script.queue, memory, NULL, NULL));
+    OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
     assert_int_equal(wrap_made(), 1);
     wrap_plan(WRAP_NOTHING, 0);
     settle(&failure, 1);
@@ -148,15 +135,15 @@ static drupe_memory *unexplained(void)
 static void without_memory_the_mark_says_so(void **state)
 {
     (void)state;
-    drupe_memory *memory = unexplained(), *out = shared(64);
-    const drupe_submission s = {.queue = script.queue};
+    drupe_memory *memory = unexplained(), *out = bench_shared(64);
+    const drupe_submission s = {.queue = bench.queue};
     FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "there was no host memory to keep the reason");
     FAILS(drupe_submit_copy(&s, drupe_memory_pointer(out), drupe_memory_pointer(memory), 64, NULL),
           DRUPE_E_DEPENDENCY, "there was no host memory to keep the reason");
-    OK(script_fill(script.queue, memory, NULL, NULL)); /* a new result lifts it */
+    OK(bench_fill(bench.queue, memory, 1, NULL, NULL)); /* a new result lifts it */
     OK(drupe_memory_contents(memory));
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     release_all((drupe_memory *[]){memory, out}, 2);
 }
 
@@ -176,23 +163,23 @@ static void a_new_result_lifts_its_own_mark(void **state)
 {
     (void)state;
     enum { MANY = 70 };
-    drupe_memory *memory = shared(64), *other = shared(64);
-    drupe_event *failure = script_failure(script.queue);
+    drupe_memory *memory = bench_shared(64), *other = bench_shared(64);
+    drupe_event *failure = script_failure(bench.queue);
     drupe_keep keeps[MANY] = {{NULL, NULL}};
-    OK(script_fill(script.queue, memory, NULL, NULL));
-    OK(script_fill(script.queue, other, NULL, NULL));
+    OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
+    OK(bench_fill(bench.queue, other, 1, NULL, NULL));
     settle(&failure, 1);
     const drupe_effects effects = {.writes = 1, .replaces = 1};
     for (size_t i = 0; i < MANY; i++) keeps[i] = (drupe_keep){&dropped, count_drop};
-    keeps[0] = drupe_memory_keep(memory, script.queue);
-    keeps[1] = drupe_memory_keep(other, script.queue);
-    const drupe_submission s = {.queue = script.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
+    keeps[0] = drupe_memory_keep(memory, bench.queue);
+    keeps[1] = drupe_memory_keep(other, bench.queue);
+    const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = MANY, .effects = &effects};
     dropped = 0;
-    OK(drupe_submit_host(&s, nothing, NULL, NULL));
+    OK(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     OK(drupe_memory_contents(memory));
     FAILS(drupe_memory_contents(other), DRUPE_E_DEPENDENCY, "'culprit'");
-    OK(drupe_queue_wait(script.queue, LONG));
-    drupe_queue_collect(script.queue);
+    OK(drupe_queue_wait(bench.queue, LONG));
+    drupe_queue_collect(bench.queue);
     assert_int_equal(dropped, MANY - 2);
     release_all((drupe_memory *[]){memory, other}, 2);
 }
@@ -215,16 +202,16 @@ drupe_cause *__wrap_drupe_queue_pending_failure(drupe_queue *queue, uint64_t num
 static void a_cause_that_comes_during_the_walk_has_it_repeated(void **state)
 {
     (void)state;
-    drupe_memory *memory = shared(64), *behind = shared(64);
+    drupe_memory *memory = bench_shared(64), *behind = bench_shared(64);
     drupe_event *event;
     const drupe_error error = {.status = DRUPE_E_INVALID, .text = "mine"};
-    OK(script_fill(script.queue, memory, NULL, &event));
-    OK(script_fill(script.queue, behind, NULL, NULL));
-    drupe_cause *cause = drupe_cause_new(&error, NULL, script.queue, drupe_event_submission(event));
-    drupe_queue_set_cause(script.queue, cause, drupe_event_submission(event));
+    OK(bench_fill(bench.queue, memory, 1, NULL, &event));
+    OK(bench_fill(bench.queue, behind, 1, NULL, NULL));
+    drupe_cause *cause = drupe_cause_new(&error, NULL, bench.queue, drupe_event_submission(event));
+    drupe_queue_set_cause(bench.queue, cause, drupe_event_submission(event));
     assert_int_equal(atomic_load(&drupe_marks_owed), 1);
     looks = 0;
-    asks = script.queue;
+    asks = bench.queue;
     drupe_marks_settle();
     asks = NULL;
     assert_true(looks > 2); /* twice over both, but for what is marked already */
@@ -241,15 +228,15 @@ static void a_cause_that_comes_during_the_walk_has_it_repeated(void **state)
 static void memory_without_a_mark_is_read_while_marks_are_owed(void **state)
 {
     (void)state;
-    drupe_memory *from = shared(64), *to = shared(64);
-    const drupe_submission s = {.queue = script.queue};
-    drupe_marks_ask(script.queue);
+    drupe_memory *from = bench_shared(64), *to = bench_shared(64);
+    const drupe_submission s = {.queue = bench.queue};
+    drupe_marks_ask(bench.queue);
     OK(drupe_memory_contents(from));
-    drupe_marks_ask(script.queue);
+    drupe_marks_ask(bench.queue);
     OK(drupe_submit_copy(&s, drupe_memory_pointer(to), drupe_memory_pointer(from), 64, NULL));
     assert_int_equal(atomic_load(&drupe_marks_owed), 0);
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     release_all((drupe_memory *[]){from, to}, 2);
 }
 
@@ -267,7 +254,7 @@ static void *mark_now(void)
     drupe_queue *queue = to_fail;
     to_fail = NULL;
     drupe_event *failure = script_failure(queue);
-    OK(script_fill(queue, to_mark, NULL, NULL));
+    OK(bench_fill(queue, to_mark, 1, NULL, NULL));
     if (to_report) assert_int_equal(drupe_event_wait(failure, 0), DRUPE_E_INTERNAL);
     drupe_event_release(failure);
     return NULL;
@@ -279,20 +266,20 @@ static void a_late_mark_is_seen(void **state)
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_memory *clean = shared(64), *out = shared(64);
+    drupe_memory *clean = bench_shared(64), *out = bench_shared(64);
     drupe_event *event = NULL;
     for (int report = 0; report < 2; report++) {
-        to_mark = shared(64);
-        drupe_keep keeps[] = {drupe_memory_keep(clean, script.queue),
-                              drupe_memory_keep(out, script.queue),
+        to_mark = bench_shared(64);
+        drupe_keep keeps[] = {drupe_memory_keep(clean, bench.queue),
+                              drupe_memory_keep(out, bench.queue),
                               {&dropped, count_drop},
-                              drupe_memory_keep(to_mark, script.queue)};
+                              drupe_memory_keep(to_mark, bench.queue)};
         const drupe_effects effects = {.reads = 9, .writes = 2};
-        const drupe_submission s = {.queue = script.queue, .keeps = keeps, .nkeeps = 4, .effects = &effects};
+        const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = 4, .effects = &effects};
         to_report = report;
         drupe_library_observe(&marking);
         to_fail = other;
-        drupe_status status = drupe_submit_host(&s, nothing, NULL, &event);
+        drupe_status status = drupe_submit_host(&s, bench_nothing, NULL, &event);
         drupe_library_observe(NULL);
         if (report) { /* the program was told: it is refused */
             FAILS(status, DRUPE_E_DEPENDENCY, "'culprit'");
@@ -354,11 +341,11 @@ static void without_memory_for_what_is_waited_for_nothing_is_submitted(void **st
 {
     (void)state;
     drupe_queue *other = script_queue(0);
-    drupe_memory *memory = shared(4096), *next;
+    drupe_memory *memory = bench_shared(4096), *next;
     drupe_event *event, *before;
-    OK(script_fill(script.queue, memory, NULL, &event));
+    OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     drupe_memory_release(memory);
-    OK(drupe_memory_alloc_result(script.queue, DRUPE_MEM_SHARED, 4096, &next));
+    OK(drupe_memory_alloc_result(bench.queue, DRUPE_MEM_SHARED, 4096, &next));
     OK(drupe_memory_before_use(next, &before));
     assert_ptr_equal(before, event);
     drupe_event_release(before);
@@ -374,8 +361,8 @@ static void without_memory_for_what_is_waited_for_nothing_is_submitted(void **st
     wrap_plan(WRAP_NOTHING, 0);
     assert_int_equal(script.taken, taken);
     script_finish_all();
-    OK(drupe_queue_wait(script.queue, LONG));
-    drupe_queue_collect(script.queue);
+    OK(drupe_queue_wait(bench.queue, LONG));
+    drupe_queue_collect(bench.queue);
     assert_false(drupe_memory_in_use(next)); /* its keep was given back */
     drupe_event_release(event);
     drupe_memory_release(next);
@@ -387,7 +374,7 @@ static void what_is_read_is_not_replaced(void **state)
 {
     (void)state;
     drupe_refs refs;
-    const drupe_submission s = {.queue = script.queue};
+    const drupe_submission s = {.queue = bench.queue};
     drupe_refs_init(&refs);
     OK(drupe_refs_add_memory(&refs, script.memory, &s, (drupe_touch){true, true, true}));
     OK(drupe_refs_add_memory(&refs, script.memory, &s, (drupe_touch){false, true, true}));

@@ -440,38 +440,51 @@ static drupe_status on_pause(drupe_queue *queue, uint64_t timeout_ns)
 
 static const drupe_observer pausing = {.pause = on_pause};
 
+static struct {
+    drupe_queue *queue;
+    drupe_event *event; /* on it, a host function behind a gate */
+} before;
+
+/* So many submissions wait for it. */
+static void get_ahead(drupe_event *gate, size_t count)
+{
+    static _Atomic(int) runs;
+    OK(drupe_queue_open(bench.context, bench.device, 0, &before.queue));
+    drupe_library_observe(&pausing);
+    pauses = 0;
+    before.event = host_function(before.queue, add_one, &runs, gate);
+    for (size_t i = 0; i < count; i++) OK(bench_barrier(bench.queue, before.event, NULL));
+}
+
+static void catch_up(void)
+{
+    OK(drupe_queue_wait(bench.queue, LONG));
+    drupe_event_release(before.event);
+    drupe_library_observe(NULL);
+    drupe_queue_release(before.queue);
+}
+
 static void a_program_may_be_ahead_so_far(void **state)
 {
     (void)state;
-    drupe_queue *helper;
-    static _Atomic(int) runs;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &helper));
     drupe_library_observe(&pausing);
     pauses = 0;
     pause_answer = DRUPE_OK;
     OK(drupe_queue_pace(bench.queue)); /* nothing is ahead */
     assert_int_equal(pauses, 0);
     pause_gate = bench_gate();
-    drupe_event *held = host_function(helper, add_one, &runs, pause_gate);
-    for (size_t i = 0; i < 600; i++) OK(bench_barrier(bench.queue, held, NULL));
+    get_ahead(pause_gate, 600);
     OK(drupe_queue_pace(bench.queue));
     assert_true(pauses > 0);
     assert_true(drupe_queue_pending(bench.queue) <= 384);
-    OK(drupe_queue_wait(bench.queue, LONG));
-    drupe_event_release(held);
-    drupe_library_observe(NULL);
-    drupe_queue_release(helper);
+    catch_up();
 }
 
 static void an_interrupt_ends_the_pause(void **state)
 {
     (void)state;
-    drupe_queue *helper;
-    static _Atomic(int) runs;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &helper));
-    drupe_library_observe(&pausing);
-    drupe_event *gate = bench_gate(), *held = host_function(helper, add_one, &runs, gate);
-    for (size_t i = 0; i < 600; i++) OK(bench_barrier(bench.queue, held, NULL));
+    drupe_event *gate = bench_gate();
+    get_ahead(gate, 600);
     pause_answer = DRUPE_E_CANCELLED;
     FAILS(drupe_queue_pace(bench.queue), DRUPE_E_CANCELLED, "interrupted while it waited for earlier work");
     pause_answer = DRUPE_E_BUSY; /* this thread must not wait now */
@@ -481,10 +494,7 @@ static void an_interrupt_ends_the_pause(void **state)
     OK(drupe_queue_pace(bench.queue)); /* waiting did not help: not again before something ends */
     assert_int_equal(pauses, 1);
     bench_open_gate(gate);
-    OK(drupe_queue_wait(bench.queue, LONG));
-    drupe_event_release(held);
-    drupe_library_observe(NULL);
-    drupe_queue_release(helper);
+    catch_up();
 }
 
 static void nobody_waits_for_what_it_has_to_end_itself(void **state)
@@ -504,14 +514,9 @@ static void nobody_waits_for_what_it_has_to_end_itself(void **state)
 static void large_products_may_be_ahead_less(void **state)
 {
     (void)state;
-    drupe_queue *helper;
-    static _Atomic(int) runs;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &helper));
-    drupe_library_observe(&pausing);
-    pauses = 0;
+    drupe_event *gate = bench_gate();
     pause_answer = DRUPE_E_BUSY;
-    drupe_event *gate = bench_gate(), *held = host_function(helper, add_one, &runs, gate);
-    for (size_t i = 0; i < 10; i++) OK(bench_barrier(bench.queue, held, NULL));
+    get_ahead(gate, 10);
     OK(drupe_queue_pace_heavy(bench.queue, 1000));  /* does not count */
     OK(drupe_queue_pace_heavy(bench.queue, 1.5e8)); /* 33 of these may be ahead */
     assert_int_equal(pauses, 0);
@@ -519,13 +524,10 @@ static void large_products_may_be_ahead_less(void **state)
     assert_int_equal(pauses, 1);
     bench_open_gate(gate);
     OK(drupe_queue_wait(bench.queue, LONG));
-    drupe_event_release(held);
     for (size_t i = 0; i < 2; i++) OK(bench_barrier(bench.queue, NULL, NULL));
     OK(drupe_queue_pace_heavy(bench.queue, 1e15)); /* two of any size */
     assert_int_equal(pauses, 1);
-    OK(drupe_queue_wait(bench.queue, LONG));
-    drupe_library_observe(NULL);
-    drupe_queue_release(helper);
+    catch_up();
 }
 
 int main(void)

@@ -21,26 +21,10 @@ static void close_more(void)
     unordered = far = NULL;
 }
 
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 static drupe_status fails(void *unused)
 {
     (void)unused;
     return drupe_error_set(DRUPE_E_INVALID, PLANNED);
-}
-
-/* Wait for what there is, and forget how it ended. */
-static void settle(drupe_queue *queue)
-{
-    drupe_failure failure;
-    for (int i = 0; i < 100 && !drupe_queue_idle(queue, LONG / 100); i++) continue;
-    (void)!drupe_queue_wait(queue, LONG);
-    while (drupe_failure_take(&failure)) continue;
-    drupe_queue_collect(queue);
 }
 
 static void submit_on(drupe_queue *queue)
@@ -64,12 +48,12 @@ static void submit_on(drupe_queue *queue)
     ends_good(drupe_submit_turn(&s, &events[3]));
     s.nwaits = 0;
     ends_good(bench_mad(queue, memory, memory, 8, 1, 1, NULL, &events[4]));
-    ends_good(drupe_submit_host(&s, nothing, NULL, &events[5]));
+    ends_good(drupe_submit_host(&s, bench_nothing, NULL, &events[5]));
     ends_good(bench_fill(queue, memory, 2, NULL, NULL));
     ends_good(bench_barrier(queue, events[2], &events[6]));
     if (events[3]) ends_good(drupe_event_finish(events[3], &error));
     (void)!drupe_event_finish(gate, NULL);
-    settle(queue);
+    ends_settle(queue);
     for (size_t i = 0; i < DRUPE_COUNT_OF(events); i++) drupe_event_release(events[i]);
     drupe_event_release(gate);
     drupe_memory_accept(memory);
@@ -101,7 +85,7 @@ static void watching_and_cancelling(void)
             ends_good(drupe_queue_cancel(queues[i], &left, &given_up));
         }
         (void)!drupe_event_finish(gate, NULL);
-        for (size_t i = 0; i < 2; i++) settle(queues[i]);
+        for (size_t i = 0; i < 2; i++) ends_settle(queues[i]);
         while (drupe_watch_take(watch, &taken, &user)) drupe_event_release(taken);
     }
     drupe_watch_close(watch, NULL);

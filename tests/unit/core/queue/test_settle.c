@@ -1,6 +1,6 @@
 /* How events of a driver end while several threads look at them: one writes down the failure, the others wait
  * for that; of two that see the end, one is faster. */
-#include "scripted.h"
+#include "queue/script_bench.h"
 #include <semaphore.h>
 
 /* --- Two threads that look at the same time --------------------------------------------------------------
@@ -11,42 +11,41 @@ static drupe_event *watched;
 static void interfere(drupe_event *event, int time, void (*what)(void))
 {
     watched = event;
-    scripted_at_look(event, time, what);
+    script_at_look(event, time, what);
 }
 
 static void settle_watched(void)
 {
-    assert_true(drupe_phase_over(scripted_poll(watched)));
+    assert_true(drupe_phase_over(script_poll(watched)));
 }
 
 static void the_first_to_see_a_failure_tells_it(void **state)
 {
     (void)state;
-    drupe_event *event = scripted_fill(bench.queue, NULL);
+    drupe_event *event = script_fill(bench.queue, NULL);
     test_script_finish(event, false);
     interfere(event, 2, settle_watched); /* asked as it is, then in its turn on the queue */
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "The script says no.");
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
     drupe_event_release(event);
 }
 
 static void a_wait_that_another_thread_settles_is_the_cause(void **state)
 {
     (void)state;
-    drupe_queue *other;
+    drupe_queue *other = script_queue(0);
     drupe_failure own, cause;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &other));
-    drupe_event *first = scripted_fill(bench.queue, NULL), *second = scripted_fill(other, first);
+    drupe_event *first = script_fill(bench.queue, NULL), *second = script_fill(other, first);
     test_script_finish(second, false);
     test_script_finish(first, false);
     interfere(first, 1, settle_watched); /* asked as a wait of the other */
     FAILS(drupe_event_wait(second, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
     assert_true(drupe_failure_last(&own, &cause));
     assert_true(cause.submission == drupe_event_submission(first));
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
     drupe_event_release(first);
     drupe_event_release(second);
-    scripted_at_once(true);
+    script.finishes = true;
     drupe_queue_release(other);
 }
 
@@ -57,16 +56,16 @@ static void waits_settle_before_what_waits_for_them(void **state)
     drupe_queue *queues[3] = {bench.queue};
     drupe_event *events[3];
     for (size_t i = 0; i < 3; i++) {
-        if (i) OK(drupe_queue_open(bench.context, bench.device, 0, &queues[i]));
-        events[i] = scripted_fill(queues[i], i ? events[i - 1] : NULL);
+        if (i) queues[i] = script_queue(0);
+        events[i] = script_fill(queues[i], i ? events[i - 1] : NULL);
     }
     for (size_t i = 3; i-- > 0;) test_script_finish(events[i], false);
     FAILS(drupe_event_wait(events[2], LONG), DRUPE_E_DEPENDENCY, "The script says no.");
     FAILS(drupe_event_wait(events[0], LONG), DRUPE_E_INTERNAL, "The script says no.");
     FAILS(drupe_event_wait(events[1], LONG), DRUPE_E_DEPENDENCY, "'fill' on host:cpu:0 (submission ");
-    assert_int_equal(scripted_take_failures(), 0);
+    assert_int_equal(script_take_failures(), 0);
     for (size_t i = 0; i < 3; i++) drupe_event_release(events[i]);
-    scripted_at_once(true);
+    script.finishes = true;
     for (size_t i = 1; i < 3; i++) drupe_queue_release(queues[i]);
 }
 
@@ -75,15 +74,15 @@ static int timed; /* times that a driver was asked for */
 static drupe_status event_times(drupe_event *event, drupe_times *times)
 {
     timed++;
-    return scripted_real->event_times(event, times);
+    return bench_real->event_times(event, times);
 }
 
 static void find_end(void (*meanwhile)(void), bool by_queue)
 {
     drupe_queue *queue;
-    scripted_table.event_times = event_times;
-    OK(drupe_queue_open(bench.context, bench.device, DRUPE_QUEUE_PROFILING, &queue));
-    drupe_event *event = scripted_fill(queue, NULL);
+    bench_table.event_times = event_times;
+    queue = script_queue(DRUPE_QUEUE_PROFILING);
+    drupe_event *event = script_fill(queue, NULL);
     test_script_finish(event, true);
     timed = 0;
     interfere(event, 1, meanwhile);
@@ -127,14 +126,14 @@ static void what_ends_between_two_looks_runs_until_the_next(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        drupe_event *event = scripted_fill(bench.queue, NULL);
+        drupe_event *event = script_fill(bench.queue, NULL);
         good = i == 0;
         interfere(event, 1, finish_watched); /* behind the first answer */
         assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_RUNNING);
         assert_int_equal(drupe_event_state_of(event), good ? DRUPE_EVENT_COMPLETE : DRUPE_EVENT_FAILED);
         drupe_event_release(event);
     }
-    assert_int_equal(scripted_take_failures(), 1);
+    assert_int_equal(script_take_failures(), 1);
 }
 
 static drupe_status wait_in_vain(drupe_event *event, uint64_t timeout_ns)
@@ -142,16 +141,16 @@ static drupe_status wait_in_vain(drupe_event *event, uint64_t timeout_ns)
     (void)timeout_ns;
     test_script_finish(event, true);
     if (good) return drupe_error_set(DRUPE_E_TIMEOUT, "Not yet.");
-    assert_int_equal(scripted_poll(event), DRUPE_PHASE_COMPLETE);
+    assert_int_equal(script_poll(event), DRUPE_PHASE_COMPLETE);
     return drupe_error_set(DRUPE_E_INTERNAL, "The driver cannot wait.");
 }
 
 static void what_ends_as_the_wait_does_is_over(void **state)
 {
     (void)state;
-    scripted_table.event_wait = wait_in_vain;
+    bench_table.event_wait = wait_in_vain;
     for (int i = 0; i < 2; i++) {
-        drupe_event *event = scripted_fill(bench.queue, NULL);
+        drupe_event *event = script_fill(bench.queue, NULL);
         good = i == 0;
         OK(drupe_event_wait(event, 0));
         drupe_event_release(event);
@@ -169,8 +168,8 @@ static drupe_status fails_silently(drupe_event *event, drupe_event_state *state)
 static void a_failure_without_a_reason_gets_one(void **state)
 {
     (void)state;
-    drupe_event *event = scripted_fill(bench.queue, NULL);
-    scripted_table.event_state = fails_silently;
+    drupe_event *event = script_fill(bench.queue, NULL);
+    bench_table.event_state = fails_silently;
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "a failure without a reason");
     drupe_event_release(event);
 }
@@ -194,7 +193,7 @@ static drupe_status hold_settling(drupe_event *event, drupe_event_state *state)
         sem_post(&held.entered);
         while (sem_wait(&held.go) != 0) continue;
     }
-    return scripted_real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void let_go(void)
@@ -228,7 +227,7 @@ static void what_waits_for_it_fails_behind_it(void)
 
 static void what_is_submitted_behind_it_does_not_run(void)
 {
-    drupe_event *event = scripted_fill(bench.queue, held.failed);
+    drupe_event *event = script_fill(bench.queue, held.failed);
     FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
     drupe_event_release(event);
 }
@@ -255,33 +254,33 @@ static void others_wait_for_the_thread_that_writes(void **state)
                                           what_waits_for_it_fails_behind_it,
                                           what_is_submitted_behind_it_does_not_run, it_is_not_given_up};
     (void)state;
-    scripted_table.event_state = hold_settling;
-    scripted_table.queue_cancel = cancel_nothing;
-    OK(drupe_queue_open(bench.context, bench.device, 0, &held.other));
+    bench_table.event_state = hold_settling;
+    bench_table.queue_cancel = cancel_nothing;
+    held.other = script_queue(0);
     for (size_t i = 0; i < DRUPE_COUNT_OF(looks); i++) {
         sem_init(&held.entered, 0, 0);
         sem_init(&held.go, 0, 0);
         held.let_go = false;
-        held.before = scripted_fill(bench.queue, NULL);
-        held.failed = scripted_fill(bench.queue, NULL);
-        held.waits = scripted_fill(held.other, held.failed);
+        held.before = script_fill(bench.queue, NULL);
+        held.failed = script_fill(bench.queue, NULL);
+        held.waits = script_fill(held.other, held.failed);
         test_script_finish(held.failed, false);
         test_script_finish(held.waits, false);
         assert_int_equal(pthread_create(&held.thread, NULL, look, NULL), 0);
         while (sem_wait(&held.entered) != 0) continue;
-        scripted_at_yield(let_go); /* who has to wait yields */
+        script_at_yield(let_go); /* who has to wait yields */
         looks[i]();
         assert_true(held.let_go);
-        scripted_at_yield(NULL);
+        script_at_yield(NULL);
         pthread_join(held.thread, NULL);
         assert_int_equal(drupe_event_state_of(held.failed), DRUPE_EVENT_FAILED);
         assert_int_equal(drupe_event_state_of(held.waits), DRUPE_EVENT_FAILED);
-        (void)scripted_take_failures();
+        (void)script_take_failures();
         test_script_finish(held.before, true);
-        scripted_at_once(true);
+        script.finishes = true;
         OK(drupe_queue_wait(bench.queue, LONG));
         OK(drupe_queue_wait(held.other, LONG));
-        scripted_at_once(false);
+        script.finishes = false;
         drupe_event_release(held.before);
         drupe_event_release(held.failed);
         drupe_event_release(held.waits);
@@ -293,7 +292,7 @@ static void others_wait_for_the_thread_that_writes(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scripted_setup, scripted_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_first_to_see_a_failure_tells_it),
         TEST(a_wait_that_another_thread_settles_is_the_cause),

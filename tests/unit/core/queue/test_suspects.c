@@ -8,7 +8,7 @@ static drupe_event *events[3];
 static int setup(void **state)
 {
     const int result = script_setup(state);
-    queue = script.queue;
+    queue = bench.queue;
     return result;
 }
 
@@ -36,7 +36,7 @@ static void expect_suspect(const char *function, size_t index, const char *label
     drupe_text text = {0};
     snprintf(expected, sizeof expected, "'%s' (submission %llu)%s", label,
              (unsigned long long)drupe_event_submission(events[index]), more);
-    drupe_loss_suspects(script.device, function, &text);
+    drupe_loss_suspects(bench.device, function, &text);
     assert_string_equal(drupe_text_get(&text), expected);
     drupe_text_clear(&text);
 }
@@ -52,7 +52,7 @@ static void expect_no_suspect(const drupe_device *device, const char *function)
 static void the_work_that_is_not_over_is_suspect(void **state)
 {
     (void)state;
-    expect_no_suspect(script.device, "");
+    expect_no_suspect(bench.device, "");
     submit(0, "scale");
     expect_suspect("", 0, "scale", "");
     submit(1, "add_one");
@@ -74,7 +74,7 @@ static void a_function_names_its_kernel(void **state)
     /* What proves everything before it leaves no suspects. */
     test_script_finish(events[0], true);
     test_script_finish(events[1], true);
-    expect_no_suspect(script.device, "add");
+    expect_no_suspect(bench.device, "add");
 }
 
 static void queues_of_other_devices_are_not_asked(void **state)
@@ -128,7 +128,7 @@ static drupe_queue *submit_on_two(const char *first, const char *second)
     queue = script_queue(0); /* the one that was opened last is asked first */
     submit(1, second);
     drupe_queue *other = queue;
-    queue = script.queue;
+    queue = bench.queue;
     return other;
 }
 
@@ -150,7 +150,7 @@ static void each_queue_has_its_suspects_unless_one_is_named(void **state)
             drupe_text_printf(&expected, "%s'%s' (submission %llu)", k ? " or " : "", cases[i].work[which],
                               (unsigned long long)drupe_event_submission(events[which]));
         }
-        drupe_loss_suspects(script.device, cases[i].function, &text);
+        drupe_loss_suspects(bench.device, cases[i].function, &text);
         assert_string_equal(drupe_text_get(&text), drupe_text_get(&expected));
         drupe_text_clear(&text);
         drupe_text_clear(&expected);
@@ -170,7 +170,7 @@ static const char *failure_text; /* of the next wait for the driver's queue, whi
 
 static drupe_status queue_wait(drupe_queue *of, uint64_t timeout_ns)
 {
-    if (!failure_text) return script.real->queue_wait(of, timeout_ns);
+    if (!failure_text) return bench_real->queue_wait(of, timeout_ns);
     drupe_error_set(DRUPE_E_INTERNAL, "%s", failure_text);
     failure_text = NULL;
     return DRUPE_E_INTERNAL;
@@ -226,7 +226,7 @@ static void submit_silently(const char *label, uintptr_t of_cell)
 static drupe_failure silent_failure(const char *text)
 {
     drupe_failure failure, cause;
-    script.table.queue_wait = queue_wait;
+    bench_table.queue_wait = queue_wait;
     script.finishes = true;
     failure_text = text;
     assert_int_equal(drupe_queue_wait(queue, LONG), DRUPE_E_INTERNAL);
@@ -279,7 +279,7 @@ static void who_has_an_alibi_is_not_suspect(void **state)
     assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_COMPLETE);
     queue = other;
     submit(1, "elsewhere");
-    queue = script.queue;
+    queue = bench.queue;
     submit_silently("accomplice", 0);
     assert_string_equal(silent_failure("Something failed.").label, "one of 2 submissions");
     script_finish_all();
@@ -327,10 +327,10 @@ static void later_work_may_be_to_blame_as_well(void **state)
 {
     (void)state;
     char wider[400];
-    script.table.gpu_faults_last = true;
-    script.device->type = DRUPE_DEVICE_GPU;
+    bench_table.gpu_faults_last = true;
+    bench.device->type = DRUPE_DEVICE_GPU;
     queue = script_queue(0);
-    script.device->type = DRUPE_DEVICE_CPU;
+    bench.device->type = DRUPE_DEVICE_CPU;
     submit(0, "first");
     const uint64_t first = drupe_event_submission(events[0]);
     expect_widened(DRUPE_E_DEVICE_LOST, first, ""); /* nothing stands behind it */

@@ -1,11 +1,9 @@
 /* Core's threads: the workers that run host functions, the waiter that serves what is deferred, and how they
  * end. What another thread does meanwhile is done where a thread waits. */
+#include "core_ends.h"
 #include "drupe/fault.h"
-#include "fault/leave.h"
 #include "queue/script_bench.h"
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* --- Where threads wait ----------------------------------------------------------------------------------
  */
@@ -162,49 +160,23 @@ static void the_end_waits_for_jobs_that_end(void **state)
 /* --- Faults, each in a process of its own ----------------------------------------------------------------
  */
 
-static void expect(bool good, int line)
+static void begin_process(void)
 {
-    if (good) return;
-    fprintf(stderr, "line %d: %s\n", line, drupe_error_last()->text);
-    leave(1);
+    void *state = NULL;
+    ENDS_MUST(script_setup(&state) == 0 && drupe_fault_install(NULL) == DRUPE_OK);
+    script.finishes = true;
 }
-#define EXPECT(condition) expect((condition), __LINE__)
 
 static void in_a_process(void (*body)(void))
 {
-    int status = 0;
-    const pid_t child = fork(); /* the library is closed */
-    if (child == 0) {
-        void *state = NULL;
-        alarm(60);
-        EXPECT(script_setup(&state) == 0 && drupe_fault_install(NULL) == DRUPE_OK);
-        script.finishes = true;
-        body();
-        leave(0);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    assert_int_equal(status, 0);
-}
-
-static drupe_status fault(void *unused)
-{
-    static volatile int *volatile nowhere = (volatile int *)(uintptr_t)16;
-    (void)unused;
-    *nowhere = 1;
-    return DRUPE_OK;
-}
-
-static drupe_status good(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
+    ends_apart(begin_process, body);
 }
 
 static drupe_status run(drupe_host_fn fn)
 {
-    const drupe_submission s = {.queue = script.queue};
+    const drupe_submission s = {.queue = bench.queue};
     drupe_event *event;
-    EXPECT(drupe_submit_host(&s, fn, NULL, &event) == DRUPE_OK);
+    ENDS_MUST(drupe_submit_host(&s, fn, NULL, &event) == DRUPE_OK);
     const drupe_status status = drupe_event_wait(event, LONG);
     drupe_event_release(event);
     return status;
@@ -214,13 +186,13 @@ static drupe_status run(drupe_host_fn fn)
 static drupe_status fault_alone(void *unused)
 {
     wrap_plan(WRAP_THREAD, 1);
-    return fault(unused);
+    return ends_fault(unused);
 }
 
 /* The job fails before its thread is replaced. */
 static void fault_without_another(void)
 {
-    EXPECT(run(fault_alone) == DRUPE_E_DEVICE_LOST);
+    ENDS_MUST(run(fault_alone) == DRUPE_E_DEVICE_LOST);
     while (!wrap_made()) sched_yield();
     wrap_plan(WRAP_NOTHING, 0);
 }
@@ -231,10 +203,11 @@ static void no_thread_comes_in_its_place(void)
     fault_without_another();
     wrap_plan(WRAP_THREAD, 1);
     drupe_event *event = NULL;
-    const drupe_submission s = {.queue = script.queue};
-    EXPECT(drupe_submit_host(&s, good, NULL, &event) == DRUPE_E_NO_MEMORY); /* nobody would run it */
+    const drupe_submission s = {.queue = bench.queue};
+    ENDS_MUST(drupe_submit_host(&s, bench_nothing, NULL, &event) ==
+              DRUPE_E_NO_MEMORY); /* nobody would run it */
     wrap_plan(WRAP_NOTHING, 0);
-    EXPECT(run(good) == DRUPE_OK);
+    ENDS_MUST(run(bench_nothing) == DRUPE_OK);
 }
 
 static void without_another_thread_a_fault_leaves_a_place(void **state)
@@ -246,7 +219,7 @@ static void without_another_thread_a_fault_leaves_a_place(void **state)
 static outcome must_not_wait(pthread_mutex_t *mutex)
 {
     (void)mutex;
-    EXPECT(false);
+    ENDS_MUST(false);
     return TIME_IS_OVER;
 }
 
@@ -258,38 +231,21 @@ static void one_of_two_is_gone(void)
     start_one_worker();
     post(blocked, 1);
     until(&running, 1);
-    fault_without_another();       /* of a second one */
-    EXPECT(run(good) == DRUPE_OK); /* it came back */
+    fault_without_another();                   /* of a second one */
+    ENDS_MUST(run(bench_nothing) == DRUPE_OK); /* it came back */
     fault_without_another();
     atomic_store(&go_on[0], true);
     drupe_worker_stop(); /* joins the one that is left */
     at_wait = must_not_wait;
     drupe_worker_stop();
     at_wait = NULL;
-    EXPECT(run(good) == DRUPE_OK);
+    ENDS_MUST(run(bench_nothing) == DRUPE_OK);
 }
 
 static void the_end_does_not_wait_for_what_is_gone(void **state)
 {
     (void)state;
     in_a_process(one_of_two_is_gone);
-}
-
-static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
-                                     const drupe_work *work)
-{
-    (void)info, (void)entry, (void)work;
-    return DRUPE_OK;
-}
-
-static void check_event(const drupe_event *event)
-{
-    (void)event;
-}
-
-static void check_number(uint64_t number)
-{
-    (void)number;
 }
 
 static bool check_fault(const drupe_fault *of, char *text, size_t size)
@@ -299,19 +255,16 @@ static bool check_fault(const drupe_fault *of, char *text, size_t size)
     return true;
 }
 
-static const drupe_checker checker = {.submission = check_submission,
-                                      .event = check_event,
-                                      .skipped = check_number,
-                                      .dropped = check_number,
-                                      .fault = check_fault};
-
 static void behind_the_end(void)
 {
+    static drupe_checker checker;
+    checker = script_checker;
+    checker.fault = check_fault;
     atomic_store(&drupe_checker_now, &checker);
     atomic_fetch_add(&drupe_check_depth, 1);
-    EXPECT(run(fault) == DRUPE_E_CHECK);
-    EXPECT(strstr(drupe_error_last()->text, "Out of bounds: the host function faulted: "));
-    EXPECT(strstr(drupe_error_last()->text, ": it wrote behind the end. The thread that ran it"));
+    ENDS_MUST(run(ends_fault) == DRUPE_E_CHECK);
+    ENDS_MUST(strstr(drupe_error_last()->text, "Out of bounds: the host function faulted: "));
+    ENDS_MUST(strstr(drupe_error_last()->text, ": it wrote behind the end. The thread that ran it"));
 }
 
 static void a_fault_at_guarded_memory_is_out_of_bounds(void **state)
@@ -327,19 +280,19 @@ static void a_fault_at_guarded_memory_is_out_of_bounds(void **state)
 static _Thread_local bool watches;
 static _Atomic(bool) watched;
 static _Atomic(unsigned) hurried;
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
 
-int __wrap_sched_yield(void)
+static void note_watching(void)
 {
-    if (watches) atomic_store(&watched, true);
-    return __real_sched_yield();
+    if (watches)
+        atomic_store(&watched, true);
+    else
+        script_at_yield(note_watching); /* another thread */
 }
 
 static drupe_status end_when_watched(void *unused)
 {
     (void)unused;
-    while (!atomic_load(&watched)) __real_sched_yield();
+    while (!atomic_load(&watched)) sched_yield();
     return DRUPE_OK;
 }
 
@@ -353,7 +306,7 @@ static void a_copy_of_core_is_watched_before_it_is_slept_for(void **state)
 {
     (void)state;
     drupe_pieces pieces = {hurry, true};
-    const drupe_submit_info info = {.queue = script.queue, .label = "copy", .label_static = true};
+    const drupe_submit_info info = {.queue = bench.queue, .label = "copy", .label_static = true};
     const drupe_work work = {.kind = DRUPE_WORK_COPY, .fn = end_when_watched, .user = &pieces};
     drupe_event *event;
     atomic_store(&watched, false);
@@ -361,9 +314,10 @@ static void a_copy_of_core_is_watched_before_it_is_slept_for(void **state)
     assert_int_equal(atomic_load(&hurried), 1);
     FAILS(drupe_event_wait(event, 0), DRUPE_E_TIMEOUT, ""); /* no longer than there is time */
     watches = true;
+    script_at_yield(note_watching);
     OK(drupe_event_wait(event, LONG));
     watches = false;
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_event_release(event);
 }
 
@@ -374,9 +328,9 @@ static drupe_event *gate, *held;
 
 static void defer(void)
 {
-    gate = script_gate();
+    gate = bench_gate();
     script.finishes = true;
-    OK(script_barrier(script.queue, gate, &held));
+    OK(bench_barrier(bench.queue, gate, &held));
 }
 
 static void end_deferred(void)
@@ -404,9 +358,9 @@ static drupe_status hang(drupe_event *event, drupe_event_state *state)
 {
     if (event == atomic_load(&hangs_at)) {
         atomic_store(&at_it, true);
-        while (atomic_load(&hangs)) __real_sched_yield();
+        while (atomic_load(&hangs)) sched_yield();
     }
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void nobody_waits_for_a_waiter_that_hangs(void **state)
@@ -415,9 +369,9 @@ static void nobody_waits_for_a_waiter_that_hangs(void **state)
     drupe_queue *other = script_queue(0);
     drupe_event *native;
     drupe_watch *watch;
-    script.table.event_state = hang;
-    OK(script_barrier(other, NULL, NULL));
-    OK(script_barrier(other, NULL, &native));
+    bench_table.event_state = hang;
+    OK(bench_barrier(other, NULL, NULL));
+    OK(bench_barrier(other, NULL, &native));
     OK(drupe_watch_open(NULL, NULL, &watch));
     OK(drupe_watch_add(watch, native, NULL));
     atomic_store(&hangs, true);
@@ -443,7 +397,7 @@ static outcome close_first(pthread_mutex_t *mutex)
 {
     pthread_mutex_unlock(mutex);
     end_deferred();
-    OK(drupe_queue_wait(script.queue, LONG));
+    OK(drupe_queue_wait(bench.queue, LONG));
     drupe_deferred_stop(UINT64_MAX);
     pthread_mutex_lock(mutex);
     return WOKEN;

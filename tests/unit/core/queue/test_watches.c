@@ -28,8 +28,7 @@ static drupe_watch *open_watch(void)
 /* Work that the driver has. */
 static drupe_event *native(void)
 {
-    drupe_event *event;
-    OK(script_fill(script.queue, script.memory, NULL, &event));
+    drupe_event *event = script_fill(bench.queue, NULL);
     return event;
 }
 
@@ -82,7 +81,7 @@ static drupe_status queue_flush(drupe_queue *queue)
 static void what_is_watched_is_flushed(void **state)
 {
     (void)state;
-    script.table.queue_flush = queue_flush;
+    bench_table.queue_flush = queue_flush;
     drupe_watch *watch = open_watch();
     drupe_event *event = native();
     atomic_store(&flushes, 0);
@@ -129,7 +128,7 @@ static drupe_status hold_waiter(drupe_event *event, drupe_event_state *state)
         atomic_store(&at_it, true);
         while (atomic_load(&holds_at) == event) sched_yield();
     }
-    return script.real->event_state(event, state);
+    return bench_real->event_state(event, state);
 }
 
 static void hold(drupe_event *event)
@@ -145,7 +144,7 @@ static void what_is_watched_during_a_look_comes_behind(void **state)
 {
     (void)state;
     is_test = true;
-    script.table.event_state = hold_waiter;
+    bench_table.event_state = hold_waiter;
     drupe_watch *watch = open_watch();
     drupe_event *first = native(), *second = native();
     int marks[2];
@@ -170,7 +169,7 @@ static void a_turn_that_has_come_is_not_over(void **state)
     drupe_event *turn, *taken;
     void *user;
     int marks[2];
-    OK(drupe_submit_turn(&(drupe_submission){.queue = script.queue}, &turn));
+    OK(drupe_submit_turn(&(drupe_submission){.queue = bench.queue}, &turn));
     OK(drupe_watch_add(watch, turn, &marks[0]));
     OK(drupe_watch_turn(watch, turn, &marks[1]));
     assert_ptr_equal(take(watch), &marks[1]);

@@ -4,7 +4,6 @@
 
 static void looking(void)
 {
-    drupe_failure failure;
     drupe_event *gate = NULL, *event = NULL;
     if (ends_good(drupe_event_open("gate", 0, &gate))) {
         ends_good(bench_barrier(bench.queue, gate, &event));
@@ -12,8 +11,7 @@ static void looking(void)
         drupe_trace_look();
         drupe_trace_update();
         (void)!drupe_event_finish(gate, NULL);
-        for (int i = 0; i < 100 && !drupe_queue_idle(bench.queue, LONG / 100); i++) continue;
-        while (drupe_failure_take(&failure)) continue;
+        ends_settle(bench.queue);
     }
     drupe_event_release(event);
     drupe_event_release(gate);

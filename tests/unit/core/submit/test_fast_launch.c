@@ -39,22 +39,9 @@ static drupe_status play_barrier(const drupe_submit *submit)
     return real->submit_barrier(&held);
 }
 
-/* What another thread does while a launch is on its way: core asks for the cell before it takes the lock. */
-static _Thread_local void (*meanwhile)(void);
-
-static void *cell_retain(void)
-{
-    void (*act)(void) = meanwhile;
-    meanwhile = NULL;
-    if (act) act();
-    return NULL;
-}
-
-static const drupe_observer observer = {.cell_retain = cell_retain};
-
 static int setup(void **state)
 {
-    drupe_library_observe(&observer);
+    drupe_library_observe(&bench_observer);
     if (bench_setup(state) != 0) return -1;
     OK(drupe_queue_open(bench.context, bench.device, 0, &second));
     ours = bench_memory(bench.queue, DRUPE_MEM_SHARED, 64);
@@ -366,9 +353,9 @@ static void what_loses_its_contents_meanwhile_is_not_read(void **state)
 {
     (void)state;
     drupe_event *event;
-    meanwhile = fail_its_writer;
+    bench_meanwhile = fail_its_writer;
     OK(launch(drupe_memory_pointer(ours), &ours, &event));
-    assert_null(meanwhile);
+    assert_null(bench_meanwhile);
     assert_int_equal(launched, 0);
     stopped(event, "'writer'");
 }

@@ -5,14 +5,6 @@
 
 static drupe_memory *memory;
 
-static void settle(void)
-{
-    drupe_failure failure;
-    for (int i = 0; i < 100 && !drupe_queue_idle(bench.queue, LONG / 100); i++) continue;
-    (void)!drupe_queue_wait(bench.queue, LONG);
-    while (drupe_failure_take(&failure)) continue;
-}
-
 static void all_kinds(void)
 {
     static const size_t elements[] = {8};
@@ -31,7 +23,7 @@ static void all_kinds(void)
     ends_good(drupe_submit_turn(&all, &turn));
     const drupe_error error = {.status = DRUPE_E_INVALID, .text = "given up"};
     if (turn) ends_good(drupe_event_finish(turn, &error));
-    settle();
+    ends_settle(bench.queue);
     drupe_event_release(event);
     drupe_event_release(turn);
     drupe_memory_release(memory);
@@ -248,12 +240,6 @@ static void another_cell_waits_for_what_prints(void **state)
 /* --- A forked child ---------------------------------------------------------------------------------------
  */
 
-static drupe_status nothing(void *unused)
-{
-    (void)unused;
-    return DRUPE_OK;
-}
-
 static void in_the_child(void)
 {
     static const size_t elements[] = {8};
@@ -274,7 +260,7 @@ static void in_the_child(void)
     ENDS_FORKED(drupe_check_submit(&s, bench.gid, &range, NULL, 0, elements));
     s.keeps = &keep;
     s.nkeeps = 1;
-    ENDS_FORKED(drupe_submit_host(&s, nothing, NULL, NULL));
+    ENDS_FORKED(drupe_submit_host(&s, bench_nothing, NULL, NULL));
     ENDS_FORKED(drupe_submit_host(&s, NULL, NULL, NULL));
     ENDS_MUST(dropped == before + 2); /* taken all the same */
 }

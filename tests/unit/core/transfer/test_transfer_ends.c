@@ -19,7 +19,6 @@ static void copies(void)
     drupe_context *context = NULL;
     drupe_queue *far = NULL;
     drupe_memory *near = NULL, *there = NULL, *beyond = NULL;
-    drupe_failure failure;
     const drupe_submission s = {.queue = bench.queue, .keeps = keeps, .nkeeps = KEEPS};
     for (size_t i = 0; i < KEEPS; i++) keeps[i] = (drupe_keep){.object = keeps, .release = give_back};
     atomic_store(&given_back, 0);
@@ -33,10 +32,7 @@ static void copies(void)
             ends_good(drupe_submit_copy(&s, drupe_memory_pointer(ends[submitted][0]),
                                         drupe_memory_pointer(ends[submitted][1]), 256, NULL));
     }
-    for (int i = 0; i < 100 && !drupe_queue_idle(bench.queue, LONG / 100); i++) continue;
-    (void)!drupe_queue_wait(bench.queue, LONG);
-    while (drupe_failure_take(&failure)) continue;
-    drupe_queue_collect(bench.queue);
+    ends_settle(bench.queue);
     assert_int_equal(atomic_load(&given_back), submitted * KEEPS);
     drupe_memory_release(near);
     drupe_memory_release(there);
