@@ -140,7 +140,7 @@ def call_problems(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/lint")
-    parser.add_argument("--quick", action="store_true", help="only what needs neither clang tool")
+    parser.add_argument("--quick", action="store_true", help="only what needs no compiler")
     options = parser.parse_args()
     good = [
         step("layers", run(sys.executable, "tools/check_layers.py")),
@@ -157,6 +157,7 @@ def main():
         good.append(step("clang-format", format_problems()))
         good.append(step("clang-tidy", tidy_problems(options.build.resolve())))
         good.append(step("calls between rooms", call_problems(options.build.resolve())))
+        good.append(step("branches of core that no test reaches", run(sys.executable, "tools/room_coverage.py")))
     return 0 if all(good) else 1
 
 
