@@ -84,6 +84,7 @@ int: Device.default_selector_score Device.get_device_id Queue.cancel __index__ _
   device_count get_usm_type_enum itemsize nbytes ndim nin number pending profiling_info_end profiling_info_start
   profiling_info_submit size
 int | Sequence[int]: Array.reshape.shape
+int | tuple[int, ...]: moveaxis.source moveaxis.destination
 list[Device]: Device.component_devices Device.create_sub_devices devices get_devices
 list[Event]: Event.get_wait_list
 list[dict[str, Any]]: trace
@@ -104,6 +105,13 @@ WORDS = {"ENUM": "enums.{0} | None", "FLAGS": "tuple[enums.{0}, ...] | None", "S
 EVENTS = {"Queue": ("barrier", "copy", "copy_async", "fill", "host_task", "mem_advise", "memcpy_async", "memset_async",
                     "prefetch", "submit", "submit_async", "submit_barrier", "_submit_keep_args_alive")}
 ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+# What functions of drupe.array return but arrays, and the attributes of its classes.
+ARRAY_RETURNS = {"result_type": "DType", "broadcast_arrays": "tuple[Array, ...]", "broadcast_shapes": "tuple[int, ...]",
+                 "meshgrid": "tuple[Array, ...]", "unstack": "tuple[Array, ...]", "can_cast": "builtins.bool",
+                 "isdtype": "builtins.bool", "__array_namespace_info__": "Any"}
+LIMITS = {"finfo": {"bits": "int", "eps": "float", "max": "float", "min": "float", "smallest_normal": "float",
+                    "dtype": "DType"},
+          "iinfo": {"bits": "int", "max": "int", "min": "int", "dtype": "DType"}}
 NONE_TOO = ("Any", "DTypeLike", "DeviceLike", "Events")
 HEAD = '''\
 """{0} Made by tools/stubs.py; do not edit."""
@@ -329,8 +337,11 @@ def array_stub():
             continue
         if isinstance(value, types.FunctionType):
             given = re.sub(r"\bbool\b", "builtins.bool", parameters(value, name))  # there is a type of that name
-            returned = "DType" if name == "result_type" else "Array"
+            returned = ARRAY_RETURNS.get(name, "Array")
             lines.append(wrap(f"def {name}({given}) -> {returned}: ..."))
+        elif isinstance(value, type):
+            lines.append(f"class {name}:\n    def __init__(self, type: Any, /) -> None: ...")
+            lines += [f"    {member}: {of}" for member, of in LIMITS[name].items()]
         elif isinstance(value, (float, types.NoneType, _engine.DType, _engine.Operation)):
             lines.append(f"{name}: {'None' if value is None else type(value).__name__}")
     return "\n".join(lines) + "\n"

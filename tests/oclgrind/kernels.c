@@ -70,7 +70,7 @@ static void run_map(runner *r, int op, const int *in)
     if (drupe_op_types(op, operands, (size_t)row->arity, true, &types) != DRUPE_OK) return;
     if (op == OP_COPY) types.compute = types.result = (drupe_dtype)in[1];
     launch l = {.key = {SHAPE_MAP, op, 0, (int)types.compute, (int)types.result, {-1, -1, -1}}};
-    for (int i = 0; i < row->arity; i++) l.key.in[i] = in[i];
+    for (int i = 0; i < row->arity && i < DRUPE_KERNEL_INPUTS; i++) l.key.in[i] = in[i];
     l.spans[0].dtype = l.key.out;
     set_range(r, &l, 8);
     drupe_map_head head = {.n = N};

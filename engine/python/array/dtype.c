@@ -158,6 +158,7 @@ int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state)
         if (!self || PyDict_SetItemString(all, drupe_dtype_name((drupe_dtype)i), self) < 0) Py_CLEAR(all);
     }
     int result = !all ? -1 : PyModule_AddObjectRef(module, "dtypes", all);
+    if (result == 0) result = PyModule_AddIntConstant(module, "_max_dims", DRUPE_MAX_DIMS);
     Py_XDECREF(all);
     return result;
 }

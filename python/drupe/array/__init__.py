@@ -9,6 +9,11 @@ import operator as _operator
 import sys as _sys
 
 from drupe import _engine
+from drupe.array._axes import one_axis as _one_axis
+from drupe.array._axes import some_axes as _some_axes
+from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
+from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
+                                 repeat, roll, std, tile, tril, triu, unstack, var, vecdot)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
@@ -16,10 +21,13 @@ __array_api_version__ = "2025.12"
 
 e, pi, inf, nan, newaxis = _math.e, _math.pi, _math.inf, _math.nan, None
 
-__all__ = ["Array", "DType", "arange", "asarray", "asnumpy", "astype", "broadcast_to", "clip", "concat", "e", "empty",
-           "empty_like", "expand_dims", "full", "full_like", "inf", "linspace", "matmul", "matrix_transpose", "mean",
-           "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "reshape", "result_type", "squeeze", "stack",
-           "to_device", "zeros", "zeros_like"]
+__all__ = ["Array", "DType", "__array_namespace_info__", "arange", "asarray", "asnumpy", "astype",
+           "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat", "count_nonzero",
+           "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "full", "full_like", "iinfo",
+           "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid", "moveaxis", "nan",
+           "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape", "result_type", "roll",
+           "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var", "vecdot", "zeros",
+           "zeros_like"]
 
 _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
 
@@ -33,8 +41,6 @@ _INSTEAD = {
     "array": "Arrays are made by asarray(obj), and asarray(x, copy=True) is a copy.",
     "ndarray": "The class of arrays is Array.",
     "random": "Take NumPy's numbers: asarray(numpy.random.default_rng().normal(size=n)).",
-    "std": "It is sqrt(mean(square(x - mean(x)))).",
-    "var": "It is mean(square(x - mean(x))).",
 }
 
 
@@ -124,30 +130,16 @@ def matrix_transpose(x, /):
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def _axes(axis, ndim, size):
-    """The numbers of `axis`, one or several, from 0 to below `size`; `ndim` is told in errors."""
-    axes = set()
-    for given in axis if isinstance(axis, (tuple, list)) else (axis,):
-        place = _operator.index(given)
-        place += size if place < 0 else 0
-        if not 0 <= place < size:
-            raise IndexError(f"axis {given} is out of bounds for an array with {ndim} dimensions")
-        if place in axes:
-            raise ValueError(f"axis {given} is given twice")
-        axes.add(place)
-    return axes
-
-
 def expand_dims(x, /, *, axis=0):
     """A view with new axes of size 1, which are `axis` (one, or a tuple) of the result."""
     size = x.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
-    axes = _axes(axis, x.ndim, size)
+    axes = _some_axes(axis, x.ndim, size)
     return x[tuple([None if a in axes else slice(None) for a in range(size)])]
 
 
 def squeeze(x, /, axis):
     """A view without the given axes, which have size 1."""
-    axes = _axes(axis, x.ndim, x.ndim)
+    axes = _some_axes(axis, x.ndim)
     for a in axes:
         if x.shape[a] != 1:
             raise ValueError(f"axis {a} has size {x.shape[a]} and cannot be left out")
@@ -213,10 +205,7 @@ def concat(arrays, /, *, axis=0):
     if not arrays:
         raise ValueError("concat needs one array at least")
     first = arrays[0]
-    axis = 0 if axis is None else axis
-    axis += first.ndim if axis < 0 else 0
-    if not 0 <= axis < first.ndim:
-        raise IndexError(f"axis {axis} is out of bounds for an array with {first.ndim} dimensions")
+    axis = 0 if axis is None else _one_axis(axis, first.ndim)
     for a in arrays:
         if a.shape[:axis] + a.shape[axis + 1:] != first.shape[:axis] + first.shape[axis + 1:] or a.ndim != first.ndim:
             raise ValueError(f"concat: shapes {first.shape} and {a.shape} differ outside of axis {axis}")

@@ -1,0 +1,97 @@
+"""What data types and this library can do, in the words of the Python array API."""
+from drupe import _engine
+
+_KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+          "complex floating": "c", "numeric": "iufc"}
+# Of an IEEE type: bits, and the digits of its significand and the least exponent.
+_FLOATS = {"float32": (32, 24, -126), "float64": (64, 53, -1022)}
+
+
+def _dtype(of):
+    return of.dtype if isinstance(of, _engine.Array) else _engine.DType(of)
+
+
+def isdtype(dtype, kind):
+    """Whether a data type is of a kind: a data type, "bool", "signed integer", "unsigned integer", "integral",
+    "real floating", "complex floating", "numeric", or one of several in a tuple."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    dtype = _engine.DType(dtype)
+    if isinstance(kind, str) and kind in _KINDS:
+        return dtype.kind in _KINDS[kind]
+    if isinstance(kind, str):
+        raise ValueError(f"{kind!r} is no kind of data types; there are {', '.join(_KINDS)}")
+    return dtype == _engine.DType(kind)
+
+
+def can_cast(from_, to, /):
+    """Whether values of a data type, or of an array's, keep what they are in another by the rules of promotion."""
+    to = _engine.DType(to)
+    return _engine._promote(_dtype(from_), to) == to
+
+
+class finfo:
+    """The limits of a floating-point data type, or of an array's: bits, eps, max, min, smallest_normal, dtype."""
+
+    def __init__(self, type, /):
+        self.dtype = _dtype(type)
+        if self.dtype.kind != "f":
+            raise ValueError(f"finfo takes floating-point types, and {self.dtype} is none: iinfo() has the others")
+        self.bits, digits, least = _FLOATS[self.dtype.name]
+        self.eps, self.smallest_normal = 2.0 ** (1 - digits), 2.0 ** least
+        self.max = (2 - self.eps) * 2.0 ** (1 - least)
+        self.min = -self.max
+
+    def __repr__(self):
+        return (f"finfo(dtype={self.dtype}, bits={self.bits}, min={self.min!r}, max={self.max!r}, eps={self.eps!r}, "
+                f"smallest_normal={self.smallest_normal!r})")
+
+
+class iinfo:
+    """The limits of an integer data type, or of an array's: bits, max, min, dtype."""
+
+    def __init__(self, type, /):
+        self.dtype = _dtype(type)
+        if self.dtype.kind not in "iu":
+            raise ValueError(f"iinfo takes integer types, and {self.dtype} is none")
+        self.bits = 8 * self.dtype.itemsize
+        signed = self.dtype.kind == "i"
+        self.max = 2 ** (self.bits - signed) - 1
+        self.min = -self.max - 1 if signed else 0
+
+    def __repr__(self):
+        return f"iinfo(dtype={self.dtype}, bits={self.bits}, min={self.min}, max={self.max})"
+
+
+class _Info:
+    """What __array_namespace_info__() of the Python array API returns."""
+
+    def capabilities(self):
+        """What is optional in the standard, and how many dimensions an array can have."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": _engine._max_dims}
+
+    def default_device(self):
+        """The device of arrays that are made without a word about it."""
+        return _engine.empty(0).device
+
+    def devices(self):
+        """All devices."""
+        import drupe
+
+        return list(drupe.devices())
+
+    def default_dtypes(self, *, device=None):
+        """The types of arrays that are made of Python's numbers; complex numbers have none."""
+        real = _engine.empty(0, device=device).dtype
+        return {"real floating": real, "integral": _engine.dtypes["int64"], "indexing": _engine.dtypes["int64"]}
+
+    def dtypes(self, *, device=None, kind=None):
+        """The data types by name that the device has, of a kind as isdtype() knows them."""
+        wide = (_engine.empty(0, device=device).device).has_aspect_fp64
+        return {name: dtype for name, dtype in _engine.dtypes.items()
+                if (wide or name != "float64") and (kind is None or isdtype(dtype, kind))}
+
+
+def __array_namespace_info__():
+    """What this library can do: capabilities(), default_device(), default_dtypes(), devices(), dtypes()."""
+    return _Info()
