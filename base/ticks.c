@@ -1,6 +1,6 @@
 /* The processor's counter as a cheap clock.
  *
- * Its rate is not asked for but measured: one pair of counter and time is taken at the start and one when a
+ * Its rate is not asked for but measured: a pair of counter and time is taken at the start and another when a
  * time is wanted, and what lies between is on the line through both. */
 #include "base/base.h"
 #include <stdatomic.h>

@@ -61,8 +61,8 @@ size_t drupe_library_close(uint64_t timeout_ns)
     drupe_failure_poller_stop();
     drupe_prints_stop();
     drupe_deferred_stop(deadline);
+    drupe_isolation_settle(); /* who is told of a fault looks at the devices, and may add a failure */
     drupe_failures_clear();
-    drupe_isolation_settle(); /* who is told of a fault looks at the devices */
     size_t leaks = 0;
     for (size_t i = 0; i < nslots; i++) leaks += slot_close(drupe_slot_at(i));
     if (leaks == 0) drupe_isolation_stop();

@@ -177,16 +177,38 @@ static drupe_status meaningless(drupe_info key)
                            drupe_info_name(key));
 }
 
-/* Takes `found`. Drivers pad names with blanks: they are cut off. */
-static drupe_status give_string(drupe_info key, char *found, drupe_text *text)
+/* Drivers pad names with blanks: they are cut off. */
+static void append_trimmed(drupe_text *text, const char *found)
 {
-    if (!found) return meaningless(key);
     const char *start = found + strspn(found, " ");
     size_t length = strlen(start);
     while (length > 0 && start[length - 1] == ' ') length--;
     drupe_text_append(text, start, length);
+}
+
+/* Takes `found`. */
+static drupe_status give_string(drupe_info key, char *found, drupe_text *text)
+{
+    if (!found) return meaningless(key);
+    append_trimmed(text, found);
     free(found);
     return DRUPE_OK;
+}
+
+/* A lack of memory passes, so it is not the answer that the device has no such property. */
+static drupe_status give_device_string(const drupe_cl_device *device, drupe_info key, cl_device_info what,
+                                       drupe_text *text)
+{
+    const drupe_cl_api *api = &device->library->api;
+    size_t size = 0;
+    char *found = NULL;
+    cl_int code = api->GetDeviceInfo(device->id, what, 0, NULL, &size);
+    if (code == CL_SUCCESS && !(found = calloc(1, size + 1))) code = CL_OUT_OF_HOST_MEMORY;
+    if (code == CL_SUCCESS && size > 0) code = api->GetDeviceInfo(device->id, what, size, found, NULL);
+    if (code == CL_SUCCESS) return give_string(key, found, text);
+    free(found);
+    if (code != CL_OUT_OF_HOST_MEMORY && code != CL_OUT_OF_RESOURCES) return meaningless(key);
+    return drupe_cl_fail(code, "Asking for the property %s", drupe_info_name(key));
 }
 
 static bool fetch(const drupe_cl_device *device, cl_device_info key, void *value, size_t size)
@@ -211,7 +233,7 @@ static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, uint6
     const info_row *row = &rows[key];
     if (row->version > device->caps.version || (row->extension && !has_extension(device, row->extension)))
         return meaningless(key);
-    if (row->form == FORM_STRING) return give_string(key, drupe_cl_device_string(device, row->key), text);
+    if (row->form == FORM_STRING) return give_device_string(device, key, row->key, text);
     union {
         cl_uint narrow;
         cl_ulong wide;
@@ -229,12 +251,15 @@ static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, uint6
     return DRUPE_OK;
 }
 
-static char *platform_string(const drupe_cl_device *device, cl_platform_info key)
+static drupe_status give_platform_string(const drupe_cl_device *device, drupe_info key, cl_platform_info what,
+                                         drupe_text *text)
 {
-    char text[512] = "";
+    char found[512] = "";
     const drupe_cl_api *api = &device->library->api;
-    cl_int code = api->GetPlatformInfo(device->platform, key, sizeof text - 1, text, NULL);
-    return code == CL_SUCCESS ? strdup(text) : NULL;
+    cl_int code = api->GetPlatformInfo(device->platform, what, sizeof found - 1, found, NULL);
+    if (code != CL_SUCCESS) return meaningless(key);
+    append_trimmed(text, found);
+    return DRUPE_OK;
 }
 
 /* Among the platforms that have devices. */
@@ -465,11 +490,9 @@ static drupe_status ask_computed(const drupe_cl_device *device, drupe_info key, 
                                  drupe_text *text)
 {
     switch (key) {
-    case DRUPE_INFO_PLATFORM: return give_string(key, platform_string(device, CL_PLATFORM_NAME), text);
-    case DRUPE_INFO_PLATFORM_VENDOR:
-        return give_string(key, platform_string(device, CL_PLATFORM_VENDOR), text);
-    case DRUPE_INFO_BACKEND_VERSION:
-        return give_string(key, platform_string(device, CL_PLATFORM_VERSION), text);
+    case DRUPE_INFO_PLATFORM: return give_platform_string(device, key, CL_PLATFORM_NAME, text);
+    case DRUPE_INFO_PLATFORM_VENDOR: return give_platform_string(device, key, CL_PLATFORM_VENDOR, text);
+    case DRUPE_INFO_BACKEND_VERSION: return give_platform_string(device, key, CL_PLATFORM_VERSION, text);
     case DRUPE_INFO_IL_VERSION: return give_string(key, il_version(device), text);
     case DRUPE_INFO_UUID: return give_string(key, uuid(device), text);
     case DRUPE_INFO_PCI_ADDRESS: return give_string(key, pci_address(device), text);

@@ -7,7 +7,8 @@
  * Owns: what waiters for a driver's callbacks sleep on (cl_watch.c), and queues that were closed before they
  * were finished (retire.c).
  *
- * Locks: one for each context, around its areas and maps; those of cl_watch.c and retire.c are leaves.
+ * Locks: one for each context, around its maps and its own queue; one for each area of a CPU's context
+ * (driver/guarded.h); those of cl_watch.c and retire.c are leaves.
  *
  * Threads: as backend.h says, core serialises calls on one queue and one kernel. A driver calls back on
  * threads of its own; drupe-retire finishes closed queues. */

@@ -1,5 +1,6 @@
 /* The backends of this build: a slot for each; and what fork() does to them. */
 #include "core/device/device_room.h"
+#include <assert.h>
 
 #define MAX_SLOTS 8 /* more than there are drupe_backends */
 
@@ -23,6 +24,7 @@ static void on_fork_child(void)
 static void start_once(void)
 {
     while (drupe_backends[library.nslots]) {
+        assert(library.nslots < MAX_SLOTS);
         library.slots[library.nslots].base = library.slots[library.nslots].backend =
             drupe_backends[library.nslots];
         pthread_mutex_init(&library.slots[library.nslots].lock, NULL);
