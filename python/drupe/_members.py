@@ -12,8 +12,8 @@ _COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_e
 # Where names of NumPy are others than those of the array API.
 _OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
          "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "concatenate": "concat",
-         "fabs": "abs", "fmod": "", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
-         "right_shift": "bitwise_right_shift", "rint": "round", "true_divide": "divide"}
+         "fmod": "", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
+         "right_shift": "bitwise_right_shift", "true_divide": "divide"}
 
 
 def _number(left):
@@ -30,6 +30,17 @@ def _function(name):
 
     ours = _OURS.get(name, name)
     return getattr(array, ours) if ours in array.__all__ and callable(getattr(array, ours)) else None
+
+
+def _by_name(numpys, ours, args):
+    """Positional arguments of NumPy's function: those that are also positional in ours, and the others by name."""
+    import inspect
+
+    kinds = [p.kind for p in inspect.signature(ours).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return args, {}
+    count = sum(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds)
+    return args[:count], dict(zip(list(inspect.signature(numpys).parameters)[count:], args[count:]))
 
 
 def _refusal(name):
@@ -91,7 +102,8 @@ class Array(_Shown):
         ours = _function(function.__name__) if function.__module__ == "numpy" else None
         if not ours:
             raise _refusal(function.__name__)
-        return ours(*args, **options)
+        args, named = _by_name(function, ours, args)
+        return ours(*args, **named, **options)
 
     def __array_namespace__(self, /, *, api_version=None):
         """The module drupe.array."""

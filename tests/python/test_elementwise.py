@@ -140,9 +140,12 @@ def test_clip(floats, limits):
 def test_numpys_functions_stay_on_the_device(device):
     a = np.array([0.25, -0.5, 0.75])
     x = da.asarray(a, device=device)
-    for call in (np.sin, np.arcsin, np.absolute, np.isnan, np.rint, np.sum, np.mean, lambda v: np.arctan2(v, 2.0),
+    for call in (np.sin, np.arcsin, np.absolute, np.isnan, np.floor, np.sum, np.mean, lambda v: np.arctan2(v, 2.0),
                  lambda v: np.where(v > 0, v, 0.0), lambda v: np.clip(v, -0.25, 0.5), lambda v: np.power(v, 2),
-                 lambda v: np.sum(v, axis=0, keepdims=True), lambda v: np.concatenate([v, v])):
+                 lambda v: np.sum(v, axis=0, keepdims=True), lambda v: np.mean(v, 0), lambda v: np.flip(v, 0),
+                 lambda v: np.roll(v, 1, 0), lambda v: np.stack([v, v], 1), lambda v: np.broadcast_arrays(v, v)[1],
+                 lambda v: np.expand_dims(v, 0), lambda v: np.concatenate((v, v), 0),
+                 lambda v: np.tril(v[None]), lambda v: np.concatenate([v, v])):
         got, expected = call(x), call(a)
         assert type(got) is da.Array and got.device == x.device
         np.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-15)

@@ -110,11 +110,9 @@ def meshgrid(*arrays, indexing="xy"):
     return tuple(x.copy() for x in broadcast_arrays(*apart))
 
 
-def _diagonal(rows, columns, x=None, device=None):
-    """Column minus row of each element of a matrix, where x is or on a device."""
-    where = dict(queue=x.queue) if x is not None else dict(device=device)
-    down = _engine._sequence(rows, 0, 1, "int64", None, None, where["queue"]) if x is not None else \
-        _engine._sequence(rows, 0, 1, "int64", device, None, None)
+def _diagonal(rows, columns, *, queue=None, device=None):
+    """Column minus row of each element of a matrix."""
+    down = _engine._sequence(rows, 0, 1, "int64", device, None, queue)
     right = _engine._sequence(columns, 0, 1, "int64", None, None, down.queue)
     return right - down.reshape((-1, 1))
 
@@ -141,7 +139,7 @@ def triu(x, /, *, k=0):
 def _on_matrices(name, x):
     if x.ndim < 2:
         raise ValueError(f"{name} needs 2 dimensions at least, and the array has {x.ndim}")
-    return _diagonal(x.shape[-2], x.shape[-1], x)
+    return _diagonal(x.shape[-2], x.shape[-1], queue=x.queue)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
