@@ -12,8 +12,9 @@ _COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_e
 # Where names of NumPy are others than those of the array API.
 _OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
          "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "concatenate": "concat",
-         "fmod": "", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
+         "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
          "right_shift": "bitwise_right_shift", "true_divide": "divide"}
+_KEYWORDS = {"ddof": "correction"}
 
 
 def _number(left):
@@ -103,6 +104,7 @@ class Array(_Shown):
         if not ours:
             raise _refusal(function.__name__)
         args, named = _by_name(function, ours, args)
+        options = {_KEYWORDS.get(name, name): value for name, value in options.items()}
         return ours(*args, **named, **options)
 
     def __array_namespace__(self, /, *, api_version=None):
