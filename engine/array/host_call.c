@@ -180,13 +180,6 @@ static drupe_status call_staged(const drupe_call *call, drupe_queue *queue, call
 
 /* --- The whole ------------------------------------------------------------------------------------------ */
 
-static bool all_addressable(const drupe_call *call)
-{
-    for (size_t i = 0; i < call->count; i++)
-        if (!drupe_memory_host_accessible(call->arrays[i]->memory)) return false;
-    return true;
-}
-
 drupe_status drupe_array_call(const drupe_call *call)
 {
     drupe_target *target;
@@ -194,7 +187,7 @@ drupe_status drupe_array_call(const drupe_call *call)
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_queue_pace(queue));
     /* The form for GPUs on a CPU is a test's: it stands for a device that the host cannot reach into. */
-    const bool direct = target->cpu && !target->gpu_form && all_addressable(call);
+    const bool direct = target->cpu && !target->gpu_form;
     if (!direct) DRUPE_TRY(staging_tell(call, queue));
     call_block *block = block_new(call, !direct);
     if (!block) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for %s.", call->label);
