@@ -64,7 +64,8 @@ OPENCL = [(f"xp.{name}(x), 4e6 float64", "x = rng.random(4*10**6) + 0.5", f"xp.{
 OPENCL += [(f"xp.{name}(x, y), 4e6 float64", "x = rng.random(4*10**6) + 0.5; y = rng.random(4*10**6) + 0.5",
             f"xp.{name}(x, y)", 1 / 1.5) for name in PAIRS]
 OPENCL += [(f"xp.{name}(x{axis}), 2,000^2 float64", "x = rng.normal(size=(2000, 2000))", f"xp.{name}(x{axis})",
-            1 / 1.5) for name in ("sum", "max", "mean") for axis in ("", ", axis=0", ", axis=1")]
+            1 / 1.5)
+           for name in ("sum", "max", "mean") for axis in ("", ", axis=0", ", axis=1")]
 GPU = [(f"xp.{name}(x{axis}), 1 GiB {dtype}, {text}", (shape, dtype), f"xp.{name}(x{axis})", 1.0)
        for name in ("sum", "max") for dtype in ("float32", "float64")
        for text, shape, axis in (("all", (1 << 18, 1024), ""), ("axis 0", (1 << 18, 1024), ", axis=0"),
