@@ -64,15 +64,14 @@ OPENCL = [(f"xp.{name}(x), 4e6 float64", "x = rng.random(4*10**6) + 0.5", f"xp.{
 OPENCL += [(f"xp.{name}(x, y), 4e6 float64", "x = rng.random(4*10**6) + 0.5; y = rng.random(4*10**6) + 0.5",
             f"xp.{name}(x, y)", 1 / 1.5) for name in PAIRS]
 OPENCL += [(f"xp.{name}(x{axis}), 2,000^2 float64", "x = rng.normal(size=(2000, 2000))", f"xp.{name}(x{axis})",
-            1 / 1.5)
-           for name in ("sum", "max", "mean") for axis in ("", ", axis=0", ", axis=1")]
+            1 / 1.5) for name in ("sum", "max", "mean") for axis in ("", ", axis=0", ", axis=1")]
 GPU = [(f"xp.{name}(x{axis}), 1 GiB {dtype}, {text}", (shape, dtype), f"xp.{name}(x{axis})", 1.0)
        for name in ("sum", "max") for dtype in ("float32", "float64")
        for text, shape, axis in (("all", (1 << 18, 1024), ""), ("axis 0", (1 << 18, 1024), ", axis=0"),
                                  ("axis 1", (1 << 18, 1024), ", axis=1"))]
 # What a first hour calls, once each, with nothing in any cache.
-FIFTY = """x+y; x-y; x*y; x/y; x**2; -x; abs(x); x>y; x==y; x<0.5; xp.sqrt(x); xp.exp(x); xp.log(x); xp.sin(x); xp.cos(x)
-xp.tanh(x); xp.maximum(x,y); xp.where(x>y,x,y); xp.clip(x,0.1,0.9); xp.floor(x); xp.isnan(x); x.sum(); x.mean(); x.max()
+FIFTY = """x+y; x-y; x*y; x/y; x**2; -x; abs(x); x>y; x==y; x<0.5; xp.sqrt(x); xp.exp(x); xp.log(x); xp.sin(x)
+xp.cos(x); xp.tanh(x); xp.maximum(x,y); xp.where(x>y,x,y); xp.clip(x,0.1,0.9); xp.floor(x); xp.isnan(x); x.sum(); x.mean(); x.max()
 x.min(); x.std(); xp.argmax(x); xp.cumulative_sum(x); xp.sort(x); xp.argsort(x); xp.unique_values(i); x[m]; x[i]
 x[2:9]; x[::2]+1; x.reshape(10,-1).sum(axis=0); x.reshape(10,-1).T.copy(); xp.concat([x,y]); xp.stack([x,y])
 xp.zeros(9); xp.arange(9); xp.linspace(0,1,9); x.astype('float32'); i//3; i%7; x@y; xp.outer(x[:9],y[:9]); x.all()
