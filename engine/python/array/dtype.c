@@ -115,7 +115,7 @@ static void dtype_dealloc(PyObject *self)
 static PyMemberDef dtype_members[] = {
     {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name, such as \"float32\"."},
     {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY, "Bytes of an element."},
-    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY, "\"b\", \"i\" or \"f\"."},
+    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY, "\"b\", \"i\", \"u\", \"f\" or \"c\"."},
     {"str", T_STRING_INPLACE, offsetof(drupe_py_dtype, typestr), READONLY,
      "NumPy's type string, such as \"<f4\"."},
     {NULL, 0, 0, 0, NULL},
@@ -140,7 +140,7 @@ static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
 {
     drupe_py_dtype *self = (drupe_py_dtype *)drupe_py_new(state, DRUPE_PY_TYPE_DType);
     if (!self) return NULL;
-    const char order = dtype == DRUPE_BOOL ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
+    const char order = drupe_dtype_size(dtype) == 1 ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
     self->dtype = dtype;
     self->name = drupe_dtype_name(dtype);
     self->itemsize = (Py_ssize_t)drupe_dtype_size(dtype);

@@ -88,17 +88,16 @@ static drupe_dtype format_dtype(const Py_buffer *view)
     char foreign = PY_LITTLE_ENDIAN ? '>' : '<';
     if (format[0] == foreign || (format[0] == '!' && foreign == '>')) return DRUPE_DTYPE_NONE;
     if (strchr("@=<>!", format[0]) && format[0] != '\0') format++;
+    const bool pair = format[0] == 'Z';
+    format += pair;
     if (format[0] == '\0' || format[1] != '\0') return DRUPE_DTYPE_NONE;
-    switch (format[0]) {
-    case '?': return DRUPE_BOOL;
-    case 'f': return DRUPE_FLOAT32;
-    case 'd': return DRUPE_FLOAT64;
-    case 'i':
-    case 'l':
-    case 'q':
-    case 'n': return view->itemsize == 4 ? DRUPE_INT32 : view->itemsize == 8 ? DRUPE_INT64 : DRUPE_DTYPE_NONE;
-    default: return DRUPE_DTYPE_NONE;
-    }
+    const char *of = strchr("?bBhHiIlLqQnNefd", format[0]);
+    if (!of || !*of) return DRUPE_DTYPE_NONE;
+    const char kind = pair ? 'c' : *of == '?' ? 'b' : strchr("efd", *of) ? 'f' : strchr("BHILQN", *of) ? 'u' : 'i';
+    for (int i = 0; i < DRUPE_DTYPE_COUNT; i++)
+        if (drupe_dtype_kind((drupe_dtype)i) == kind && (Py_ssize_t)drupe_dtype_size((drupe_dtype)i) == view->itemsize)
+            return (drupe_dtype)i;
+    return DRUPE_DTYPE_NONE;
 }
 
 static bool view_check(PyObject *object, const Py_buffer *view)
@@ -295,28 +294,11 @@ static bool nest_shape(nest *self, PyObject *object)
 /* Bytes of one scalar as the type wanted. */
 static bool nest_store(nest *self, const drupe_scalar *scalar)
 {
-    bool is_float = scalar->kind == DRUPE_SCALAR_KIND_FLOAT;
-    bool cut = is_float && drupe_py_dtype_kind(self->dtype) == 'i';
-    double number = is_float ? scalar->f : (double)scalar->i;
-    if (cut && !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
-        PyErr_Format(PyExc_ValueError, "a number is not finite or too large for %s",
-                     drupe_dtype_name(self->dtype));
+    if (drupe_scalar_bytes(scalar, self->dtype, self->next) != DRUPE_OK) {
+        const bool whole = scalar->kind == DRUPE_SCALAR_KIND_INT;
+        PyErr_SetString(whole ? PyExc_OverflowError : PyExc_ValueError, drupe_error_last()->text);
         return false;
     }
-    int64_t whole = cut ? (int64_t)number : scalar->i;
-    if (self->dtype == DRUPE_INT32 && (whole < INT32_MIN || whole > INT32_MAX)) {
-        PyErr_Format(PyExc_OverflowError, "%lld does not fit into int32", (long long)whole);
-        return false;
-    }
-    uint8_t truth = is_float ? number != 0 : scalar->i != 0;
-    int32_t narrow = (int32_t)whole;
-    float single = (float)number;
-    const void *sources[] = {[DRUPE_BOOL] = &truth,
-                             [DRUPE_INT32] = &narrow,
-                             [DRUPE_INT64] = &whole,
-                             [DRUPE_FLOAT32] = &single,
-                             [DRUPE_FLOAT64] = &number};
-    memcpy(self->next, sources[self->dtype], drupe_dtype_size(self->dtype));
     self->next += drupe_dtype_size(self->dtype);
     return true;
 }
@@ -404,16 +386,15 @@ static bool fetch(drupe_py_state *state, const drupe_array *array, void *host, P
 
 static PyObject *element(drupe_dtype dtype, const uint8_t *bytes)
 {
-    int32_t narrow;
-    int64_t whole;
-    float single;
-    double number;
-    switch (dtype) {
-    case DRUPE_BOOL: return PyBool_FromLong(bytes[0] != 0);
-    case DRUPE_INT32: memcpy(&narrow, bytes, sizeof narrow); return PyLong_FromLong(narrow);
-    case DRUPE_INT64: memcpy(&whole, bytes, sizeof whole); return PyLong_FromLongLong(whole);
-    case DRUPE_FLOAT32: memcpy(&single, bytes, sizeof single); return PyFloat_FromDouble((double)single);
-    default: memcpy(&number, bytes, sizeof number); return PyFloat_FromDouble(number);
+    drupe_scalar scalar;
+    drupe_scalar_load(bytes, dtype, &scalar);
+    switch (scalar.kind) {
+    case DRUPE_SCALAR_KIND_BOOL: return PyBool_FromLong(scalar.i != 0);
+    case DRUPE_SCALAR_KIND_INT:
+        return scalar.big ? PyLong_FromUnsignedLongLong((unsigned long long)scalar.i)
+                          : PyLong_FromLongLong(scalar.i);
+    case DRUPE_SCALAR_KIND_FLOAT: return PyFloat_FromDouble(scalar.f);
+    default: return PyComplex_FromDoubles(scalar.f, scalar.im);
     }
 }
 
@@ -425,7 +406,7 @@ PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array)
         return NULL;
     }
     if (!drupe_py_enter(state)) return NULL;
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, 8);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, 16);
     PyObject *result = NULL;
     if (bytes && fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
         result = element(array->dtype, (const uint8_t *)PyBytes_AS_STRING(bytes));

@@ -25,9 +25,8 @@ static bool numpy_scalar(drupe_py_state *state, PyObject *object)
 static int scalar_of_long(PyObject *object, drupe_scalar *scalar)
 {
     int overflow = 0;
-    scalar->kind = DRUPE_SCALAR_KIND_INT;
+    *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_INT};
     scalar->i = PyLong_AsLongLongAndOverflow(object, &overflow);
-    scalar->f = (double)scalar->i;
     if (scalar->i == -1 && PyErr_Occurred()) return -1;
     if (overflow == 0) return 1;
     PyErr_Format(PyExc_OverflowError, "%R does not fit into int64, the largest integer type of drupe.array",
@@ -39,7 +38,7 @@ static int scalar_of_numpy(PyObject *object, drupe_scalar *scalar)
 {
     const char *name = Py_TYPE(object)->tp_name;
     if (strncmp(name, "numpy.bool", 10) == 0) {
-        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_BOOL, PyObject_IsTrue(object), 0};
+        *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_BOOL, .i = PyObject_IsTrue(object)};
         return 1;
     }
     if (PyIndex_Check(object)) {
@@ -50,18 +49,18 @@ static int scalar_of_numpy(PyObject *object, drupe_scalar *scalar)
     }
     /* Complex numbers and dates have no place here. */
     if (strncmp(name, "numpy.float", 11) != 0) return 0;
-    *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, PyFloat_AsDouble(object)};
+    *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_FLOAT, .f = PyFloat_AsDouble(object)};
     return scalar->f == -1.0 && PyErr_Occurred() ? -1 : 1;
 }
 
 int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *scalar)
 {
     if (PyFloat_Check(object)) {
-        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, PyFloat_AS_DOUBLE(object)};
+        *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_FLOAT, .f = PyFloat_AS_DOUBLE(object)};
         return 1;
     }
     if (PyBool_Check(object)) {
-        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_BOOL, object == Py_True, object == Py_True ? 1.0 : 0.0};
+        *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_BOOL, .i = object == Py_True};
         return 1;
     }
     if (PyLong_Check(object)) return scalar_of_long(object, scalar);

@@ -15,10 +15,10 @@
 bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dtype);
 /* The one DType object of a type. New reference. */
 PyObject *drupe_py_dtype_object(drupe_py_state *state, drupe_dtype dtype);
-/* 'b', 'i' or 'f', as NumPy has it. */
+/* 'b', 'i', 'u', 'f' or 'c', as NumPy has it. */
 static inline char drupe_py_dtype_kind(drupe_dtype dtype)
 {
-    return dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
+    return drupe_dtype_kind(dtype);
 }
 /* float64, or float32 on a device without double precision. */
 drupe_dtype drupe_py_dtype_float(drupe_queue *queue);
