@@ -110,7 +110,7 @@ PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
-extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[];
+extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_numeric_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif
