@@ -6,6 +6,7 @@
 #define DRUPE_PYTHON_ARRAY_ROOM_H
 
 #include "engine/python/objects/objects_room.h"
+#include "engine/python/waits/waits_room.h"
 #include <structmember.h>
 
 /* --- Data types (dtype.c) ------------------------------------------------------------------------------ */
