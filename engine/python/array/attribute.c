@@ -55,7 +55,7 @@ static PyObject *part_view(PyObject *self, size_t part)
 {
     drupe_array view = {0};
     drupe_array_view(array_of(self), &view);
-    view.dtype = view.dtype == DRUPE_COMPLEX64 ? DRUPE_FLOAT32 : DRUPE_FLOAT64;
+    view.dtype = drupe_dtype_real(view.dtype);
     view.offset = 2 * view.offset + part;
     for (int i = 0; i < view.ndim; i++) view.strides[i] *= 2;
     return drupe_py_array_wrap(drupe_py_state_of(self), &view);
@@ -63,7 +63,7 @@ static PyObject *part_view(PyObject *self, size_t part)
 
 static bool is_complex(PyObject *self)
 {
-    return drupe_py_dtype_kind(array_of(self)->dtype) == 'c';
+    return drupe_dtype_kind(array_of(self)->dtype) == 'c';
 }
 
 static PyObject *get_real(PyObject *self, void *closure)

@@ -37,7 +37,7 @@ drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *qu
 drupe_dtype drupe_py_dtype_of_kind(char kind, size_t itemsize)
 {
     for (int i = 0; i < DRUPE_DTYPE_COUNT; i++)
-        if (drupe_py_dtype_kind((drupe_dtype)i) == kind && drupe_dtype_size((drupe_dtype)i) == itemsize)
+        if (drupe_dtype_kind((drupe_dtype)i) == kind && drupe_dtype_size((drupe_dtype)i) == itemsize)
             return (drupe_dtype)i;
     return DRUPE_DTYPE_NONE;
 }
@@ -168,7 +168,7 @@ static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
     self->dtype = dtype;
     self->name = drupe_dtype_name(dtype);
     self->itemsize = (Py_ssize_t)drupe_dtype_size(dtype);
-    self->kind = drupe_py_dtype_kind(dtype);
+    self->kind = drupe_dtype_kind(dtype);
     PyOS_snprintf(self->typestr, sizeof self->typestr, "%c%c%d", order, self->kind, (int)self->itemsize);
     return (PyObject *)self;
 }

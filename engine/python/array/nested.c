@@ -106,7 +106,7 @@ static bool nest_scalar(nest *self, PyObject *object)
     if (self->next) {
         uint8_t *here = self->next;
         self->next += drupe_dtype_size(self->dtype);
-        return drupe_py_element_store(&scalar, self->dtype, here);
+        return drupe_py_element_store(self->state, &scalar, self->dtype, here);
     }
     if ((int)scalar.kind > self->kind) self->kind = (int)scalar.kind;
     if (scalar.kind == DRUPE_SCALAR_KIND_INT) {

@@ -157,7 +157,7 @@ static PyObject *number_int(PyObject *self)
 static PyObject *number_index(PyObject *self)
 {
     const drupe_array *array = drupe_py_array_of(self);
-    const char kind = drupe_py_dtype_kind(array->dtype);
+    const char kind = drupe_dtype_kind(array->dtype);
     if (array->ndim == 0 && (kind == 'i' || kind == 'u')) return number_int(self);
     PyErr_Format(
         PyExc_TypeError,

@@ -179,9 +179,9 @@ static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
     if (op != DRUPE_OP_POW || !operands[1].array || operands[1].array->size == 0) return false;
     const drupe_operand *base = &operands[0];
     const drupe_dtype exponents = operands[1].array->dtype;
-    if (drupe_py_dtype_kind(exponents) != 'i') return false;
+    if (drupe_dtype_kind(exponents) != 'i') return false;
     if (!base->array) return base->scalar.kind < DRUPE_SCALAR_KIND_FLOAT;
-    return drupe_py_dtype_kind(drupe_dtype_promote(base->array->dtype, exponents)) == 'i';
+    return drupe_dtype_kind(drupe_dtype_promote(base->array->dtype, exponents)) == 'i';
 }
 
 /* Waits for the least exponent: an error that came later would be one of another line. */
@@ -261,8 +261,8 @@ enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL };
 /* A cast that drops imaginary parts without a word is refused. */
 static bool parts_kept(const drupe_array *array, const drupe_operand *value)
 {
-    const char kind = drupe_py_dtype_kind(array->dtype);
-    const bool is_complex = value->array ? drupe_py_dtype_kind(value->array->dtype) == 'c'
+    const char kind = drupe_dtype_kind(array->dtype);
+    const bool is_complex = value->array ? drupe_dtype_kind(value->array->dtype) == 'c'
                                          : value->scalar.kind == DRUPE_SCALAR_KIND_COMPLEX;
     if (!is_complex || kind == 'c' || kind == 'b') return true;
     PyErr_Format(PyExc_TypeError,

@@ -16,12 +16,6 @@
 bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dtype);
 /* The one DType object of a type. New reference. */
 PyObject *drupe_py_dtype_object(drupe_py_state *state, drupe_dtype dtype);
-/* 'b', 'i', 'u', 'f' or 'c', as NumPy has it, of a valid type. */
-static inline char drupe_py_dtype_kind(drupe_dtype dtype)
-{
-    _Static_assert(DRUPE_DTYPE_COUNT == 14, "a letter for each type");
-    return "biuiuiuiufffcc"[dtype];
-}
 /* The type of such a kind with so many bytes; NONE, without an exception, if there is none. */
 drupe_dtype drupe_py_dtype_of_kind(char kind, size_t itemsize);
 /* float64 and complex128, or float32 and complex64 on a device without double precision. */
@@ -32,9 +26,10 @@ drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *qu
 
 /* --- Elements (element.c) ------------------------------------------------------------------------------ */
 
-/* A number as the bytes of a type; floats are cut for integers. OverflowError for a Python integer that does
- * not fit, ValueError for a float, TypeError for a complex number where the type is real. */
-bool drupe_py_element_store(const drupe_scalar *scalar, drupe_dtype dtype, uint8_t *bytes);
+/* A number as the bytes of a type; floats are cut for integers. OutOfRangeError for what an integer type cannot
+ * hold, TypeError for a complex number where the type is real. */
+bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, drupe_dtype dtype,
+                            uint8_t *bytes);
 /* The number that the bytes are. New reference. */
 PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
 

@@ -66,7 +66,7 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
                                .queue = given->queue,
                                .kind = (int)drupe_py_array_kind(given),
                                .host = !given->memory || functions_reach(given->memory),
-                               .type = drupe_py_dtype_kind(given->dtype),
+                               .type = drupe_dtype_kind(given->dtype),
                                .itemsize = (int)drupe_dtype_size(given->dtype),
                                .ndim = given->ndim,
                                .size = given->size};
