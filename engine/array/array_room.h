@@ -14,12 +14,14 @@
 
 /* --- ops.c: the tables ---------------------------------------------------------------------------------- */
 
-enum { KIND_BOOL, KIND_INT, KIND_FLOAT }; /* of element types */
+enum { KIND_BOOL, KIND_INT, KIND_UINT, KIND_FLOAT, KIND_COMPLEX, KIND_COUNT }; /* of element types */
 #define KIND_BIT(kind) (1u << (kind))
 
 typedef enum op_result_rule {
     RESULT_SAME,
+    RESULT_REAL,
     RESULT_FLOAT,
+    RESULT_FLOAT_REAL,
     RESULT_BOOL,
     RESULT_LOGICAL,
     RESULT_SUM
@@ -32,10 +34,11 @@ typedef struct op_row {
     unsigned takes; /* KIND_BITs */
     op_result_rule result;
     unsigned truths; /* bit i: input i counts as a bool, and has no part in the common type */
+    int narrow;      /* integers of fewer than four bytes are computed in int32 */
     int vector;
-    const char *vector_limit;  /* NULL: none */
-    const char *expression[3]; /* by kind of the compute type; NULL: not computed in it */
-    const char *identity;      /* "0", "1", "LOWEST", "HIGHEST"; NULL unless a reduction */
+    const char *vector_limit;           /* NULL: none */
+    const char *expression[KIND_COUNT]; /* by kind of the compute type; NULL: not computed in it */
+    const char *identity;               /* "0", "1", "LOWEST", "HIGHEST"; NULL unless a reduction */
 } op_row;
 
 typedef struct dtype_row {
@@ -43,6 +46,8 @@ typedef struct dtype_row {
     size_t size;
     int kind;
     const char *cl, *suffix, *lowest, *highest;
+    drupe_dtype compute; /* the type that it is computed in */
+    drupe_dtype real;    /* the type of the real part */
 } dtype_row;
 
 /* `op` may also be an internal one, OP_COPY. NULL for a number that is none. */
@@ -54,7 +59,9 @@ const char *drupe_sequence_text(int kind);           /* SEQUENCE(start, step, i)
 /* --- promote.c ------------------------------------------------------------------------------------------ */
 
 typedef struct op_types {
+    drupe_dtype common; /* of the operands; scalars are rounded to it */
     drupe_dtype compute, result;
+    unsigned beyond; /* bit i: scalar i is above or below all of its type, and compared as an infinity */
 } op_types;
 /* What input `i` is computed in. */
 static inline drupe_dtype drupe_op_input(const op_row *row, drupe_dtype compute, size_t i)
@@ -63,8 +70,23 @@ static inline drupe_dtype drupe_op_input(const op_row *row, drupe_dtype compute,
 }
 /* The types of an operation on these operands; `fp64`: whether the device has float64. */
 drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types);
-/* The bytes of a scalar as a `dtype`. DRUPE_E_OUT_OF_RANGE when an integer type cannot hold it. */
-drupe_status drupe_scalar_bytes(const drupe_scalar *scalar, drupe_dtype dtype, drupe_u64 *bytes);
+/* The bytes of operand `i`, a scalar, in the type that it is computed in. */
+drupe_status drupe_op_constant(int op, const op_types *types, const drupe_operand *in, size_t i, drupe_u64 bytes[2]);
+/* The float type of integers: float32 where the device lacks float64. */
+static inline drupe_dtype drupe_float_default(bool fp64)
+{
+    return fp64 ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
+}
+/* The same type, or of half the size where it needs float64 and the device lacks it. */
+static inline drupe_dtype drupe_dtype_available(drupe_dtype dtype, bool fp64)
+{
+    if (fp64) return dtype;
+    return dtype == DRUPE_FLOAT64 ? DRUPE_FLOAT32 : dtype == DRUPE_COMPLEX128 ? DRUPE_COMPLEX64 : dtype;
+}
+/* The types of a reduction whose result the caller names. */
+void drupe_reduce_types(int op, drupe_dtype dtype, op_types *types);
+/* What a copy from one type to another is computed in, which is rounded to `to` once. */
+drupe_dtype drupe_copy_type(drupe_dtype from, drupe_dtype to);
 
 /* --- target.c: devices as this room sees them, and their kernels -----------------------------------------
  */
@@ -150,8 +172,10 @@ void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 
 /* Launch an element-wise operation over out's shape; all checks are done, no array is empty. Arrays must
  * broadcast to out's shape; `out` overlaps no input unless it is the same view. */
-drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                               const drupe_operand *in, size_t nin);
+/* The same for a copy. */
+drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 

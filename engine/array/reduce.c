@@ -272,7 +272,7 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "an array of %d dimensions has no such axis", in->ndim);
     DRUPE_TRY(drupe_target_get(in->queue, &r.target));
     DRUPE_TRY(drupe_op_types((int)op, &(drupe_operand){.array = in}, 1, r.target->fp64, &types));
-    if (dtype != DRUPE_DTYPE_NONE && types.compute != DRUPE_BOOL) types.compute = types.result = dtype;
+    if (dtype != DRUPE_DTYPE_NONE && types.compute != DRUPE_BOOL) drupe_reduce_types((int)op, dtype, &types);
     r.compute = types.compute;
     if (dtype == DRUPE_DTYPE_NONE) dtype = types.result;
     if (!drupe_op_row((int)op)->expression[drupe_dtype_row(r.compute)->kind])
