@@ -35,9 +35,9 @@ size_t drupe_py_scalar_size(drupe_scalar_type type)
 drupe_scalar_type drupe_py_scalar_of(drupe_dtype dtype)
 {
     switch (dtype) {
-    case DRUPE_BOOL:
-    case DRUPE_UINT8: return DRUPE_SCALAR_U8;
+    case DRUPE_BOOL: return DRUPE_SCALAR_U8;
     case DRUPE_INT8: return DRUPE_SCALAR_I8;
+    case DRUPE_UINT8: return DRUPE_SCALAR_U8;
     case DRUPE_INT16: return DRUPE_SCALAR_I16;
     case DRUPE_UINT16: return DRUPE_SCALAR_U16;
     case DRUPE_INT32: return DRUPE_SCALAR_I32;

@@ -165,14 +165,19 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """Variance over the axes: the mean of the squared distances from the mean, with n - correction instead of n."""
+    """Variance over the axes: the mean of the squared distances from the mean, with n - correction instead of n.
+    Of complex numbers it is real."""
     from drupe.array import mean
 
     axes = some_axes(axis, x.ndim)
-    apart = x - mean(x, axis=axis, keepdims=True)
-    total = _ops["sum"](_ops["square"](apart), axis=axis, keepdims=keepdims)
+    half, square = x.dtype == "float16", _ops["square"]
+    apart = x.astype("float32") if half else x
+    apart = apart - mean(apart, axis=axis, keepdims=True)
+    squares = square(apart.real) + square(apart.imag) if apart.dtype.kind == "c" else square(apart)
+    total = _ops["sum"](squares, axis=axis, keepdims=keepdims)
     count = math.prod(x.shape[a] for a in axes) - correction
-    return total / (count if count > 0 else 0.0)
+    found = total / (count if count > 0 else 0.0)
+    return found.astype("float16") if half else found
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
@@ -181,9 +186,9 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis, which has the same size in both."""
+    """Sums of products along an axis, which has the same size in both; complex numbers of x1 are conjugated."""
     if x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: axis {axis} has sizes {x1.shape[axis]} and {x2.shape[axis]}")
     if axis >= 0:
         raise ValueError("vecdot counts its axis from the end: -1 is the last")
-    return _ops["sum"](x1 * x2, axis=axis)
+    return _ops["sum"]((_ops["conj"](x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
