@@ -48,7 +48,8 @@ static drupe_status random_run(void *const *pointers, const void *params)
         drupe_random_shuffle(state, p->n, p->n, integers);
         break;
     case DRUPE_RANDOM_SAMPLE:
-        if (!drupe_random_sample(state, request->low, p->n, request->range != 0, integers))
+        if (!(request->range == 2 ? drupe_random_deal(state, (size_t)request->low, p->n, integers)
+                                  : drupe_random_sample(state, request->low, p->n, request->range == 1, integers)))
             return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to draw %zu different integers.", p->n);
         break;
     case DRUPE_RANDOM_LAW: draw_law(state, p, pointers + 2, pointers[1]); break;

@@ -219,6 +219,17 @@ void drupe_random_shuffle(drupe_philox *state, size_t n, size_t count, int64_t *
     }
 }
 
+bool drupe_random_deal(drupe_philox *state, size_t n, size_t count, int64_t *out)
+{
+    int64_t *all = malloc(n * sizeof *all);
+    if (!all) return false;
+    for (size_t i = 0; i < n; i++) all[i] = (int64_t)i;
+    drupe_random_shuffle(state, n, count, all);
+    memcpy(out, all + (n - count), count * sizeof *all);
+    free(all);
+    return true;
+}
+
 /* Floyd's algorithm: Bentley and Floyd, "A sample of brilliance", 1987. The set is a table of open addresses. */
 bool drupe_random_sample(drupe_philox *state, uint64_t n, size_t count, bool shuffle, int64_t *out)
 {

@@ -18,6 +18,8 @@ void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, ui
 void drupe_random_shuffle(drupe_philox *state, size_t n, size_t count, int64_t *out);
 /* `count` different integers below n, in random order when `shuffle`. False: no memory. */
 bool drupe_random_sample(drupe_philox *state, uint64_t n, size_t count, bool shuffle, int64_t *out);
+/* The same, from the end of all integers below n in random order: faster where `count` is a large part of n. */
+bool drupe_random_deal(drupe_philox *state, size_t n, size_t count, int64_t *out);
 
 typedef enum drupe_random_kind {
     DRUPE_RANDOM_NORMAL,      /* standard; double, or float */

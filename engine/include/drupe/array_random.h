@@ -17,7 +17,8 @@ typedef enum drupe_random_what {
     DRUPE_RANDOM_UNIFORM,     /* float32 or float64, of [0, 1) */
     DRUPE_RANDOM_INTEGERS,    /* bool or integers: low + 0 ... range, modulo 2^64 */
     DRUPE_RANDOM_PERMUTATION, /* int64, one axis: 0 ... n-1 in random order */
-    DRUPE_RANDOM_SAMPLE,      /* int64, one axis: different integers below `low`, in random order if `range` is not 0 */
+    DRUPE_RANDOM_SAMPLE,      /* int64, one axis: different integers below `low`; `range` 1: in random order; 2: too, as
+                               * the end of all of them in random order */
     DRUPE_RANDOM_LAW          /* a distribution: `law` */
 } drupe_random_what;
 
