@@ -44,8 +44,7 @@ static drupe_status random_run(void *const *pointers, const void *params)
                               pointers[1]);
         break;
     case DRUPE_RANDOM_PERMUTATION:
-        for (size_t i = 0; i < p->n; i++) integers[i] = (int64_t)i;
-        drupe_random_shuffle(state, p->n, p->n, integers);
+        drupe_random_permutation(state, p->n, integers);
         break;
     case DRUPE_RANDOM_SAMPLE:
         if (!(request->range == 2 ? drupe_random_deal(state, (size_t)request->low, p->n, integers)

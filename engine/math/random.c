@@ -16,6 +16,12 @@ void drupe_random_doubles(drupe_philox *state, size_t n, double *out)
     drupe_philox_words(state, n, take_doubles, out);
 }
 
+/* Whole words were taken for halves: the state is as if the halves had been given out one by one. */
+static void last_half(drupe_philox *state)
+{
+    state->word32 = state->block[state->taken - 1] >> 32;
+}
+
 static float float_of(uint32_t half)
 {
     return (float)(half >> 8) * (1.0f / 16777216.0f);
@@ -37,6 +43,7 @@ void drupe_random_floats(drupe_philox *state, size_t n, float *out)
         n--;
     }
     drupe_philox_words(state, n / 2, take_floats, out);
+    if (n / 2) last_half(state);
     if (n % 2) out[n - 1] = float_of(drupe_philox_next32(state));
 }
 
@@ -133,6 +140,7 @@ static size_t by_stretches(drupe_philox *state, const integer_job *wanted, size_
     if (job.choices) job.least = ((halves ? UINT32_MAX : UINT64_MAX) - job.range) % job.choices;
     const drupe_philox before = *state;
     drupe_philox_words(state, words, halves ? take_halves : take_words, &job);
+    if (halves && words) last_half(state);
     if (atomic_load(&job.count) <= job.most)
         from += close_gaps(&job, halves ? 2 * words : words);
     else
@@ -207,16 +215,34 @@ void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, ui
 
 /* --- Permutations ------------------------------------------------------------------------------------------------ */
 
-/* Fisher and Yates, from the end. */
-void drupe_random_shuffle(drupe_philox *state, size_t n, size_t count, int64_t *out)
+/* An integer of 0 ... range by the lowest bits of numbers of 32 or 64 bits, until one is not too large: what NumPy takes
+ * for permutations. */
+static uint64_t masked_below(drupe_philox *state, uint64_t range)
 {
-    const size_t end = count < n ? n - count : 0;
-    for (size_t i = n; i-- > (end ? end : 1);) {
-        const size_t j = (size_t)drupe_philox_below(state, i);
+    uint64_t mask = range, value;
+    for (unsigned shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
+    do value = (range <= UINT32_MAX ? drupe_philox_next32(state) : drupe_philox_next64(state)) & mask;
+    while (value > range);
+    return value;
+}
+
+/* Fisher and Yates, from the end. */
+static void shuffle_end(drupe_philox *state, uint64_t (*below)(drupe_philox *, uint64_t), size_t n, size_t count,
+                        int64_t *out)
+{
+    const size_t end = count < n ? n - count : 1;
+    for (size_t i = n; i-- > end;) {
+        const size_t j = (size_t)below(state, i);
         const int64_t kept = out[i];
         out[i] = out[j];
         out[j] = kept;
     }
+}
+
+void drupe_random_permutation(drupe_philox *state, size_t n, int64_t *out)
+{
+    for (size_t i = 0; i < n; i++) out[i] = (int64_t)i;
+    shuffle_end(state, masked_below, n, n, out);
 }
 
 bool drupe_random_deal(drupe_philox *state, size_t n, size_t count, int64_t *out)
@@ -224,7 +250,7 @@ bool drupe_random_deal(drupe_philox *state, size_t n, size_t count, int64_t *out
     int64_t *all = malloc(n * sizeof *all);
     if (!all) return false;
     for (size_t i = 0; i < n; i++) all[i] = (int64_t)i;
-    drupe_random_shuffle(state, n, count, all);
+    shuffle_end(state, drupe_philox_below, n, count, all);
     memcpy(out, all + (n - count), count * sizeof *all);
     free(all);
     return true;
@@ -252,6 +278,6 @@ bool drupe_random_sample(drupe_philox *state, uint64_t n, size_t count, bool shu
         out[j - (n - count)] = (int64_t)value;
     }
     free(set);
-    if (shuffle) drupe_random_shuffle(state, count, count, out);
+    if (shuffle) shuffle_end(state, drupe_philox_below, count, count, out);
     return true;
 }

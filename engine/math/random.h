@@ -14,8 +14,8 @@ void drupe_random_doubles(drupe_philox *state, size_t n, double *out);
 void drupe_random_floats(drupe_philox *state, size_t n, float *out);
 /* low + an integer of 0 ... range, as integers of `bytes` 1, 2, 4 or 8, or bools (0). Arithmetic is modulo 2^64. */
 void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, uint64_t range, size_t n, void *out);
-/* The integers 0 ... n-1 of `out`, or what else it holds, in random order; only the last `count` places are drawn. */
-void drupe_random_shuffle(drupe_philox *state, size_t n, size_t count, int64_t *out);
+/* The integers 0 ... n-1 in random order. */
+void drupe_random_permutation(drupe_philox *state, size_t n, int64_t *out);
 /* `count` different integers below n, in random order when `shuffle`. False: no memory. */
 bool drupe_random_sample(drupe_philox *state, uint64_t n, size_t count, bool shuffle, int64_t *out);
 /* The same, from the end of all integers below n in random order: faster where `count` is a large part of n. */

@@ -12,22 +12,52 @@
 
 #define STRETCH 256
 
-/* --- Normal: the ziggurat ---------------------------------------------------------------------------------------- */
+/* --- The ziggurat ------------------------------------------------------------------------------------------------ */
 
-/* 256 layers of equal area; layer i reaches to edge[i], and the base layer continues as the tail behind edge[1]. */
+/* 256 layers of equal area under a density that falls; layer i reaches to edge[i]. The base layer holds the tail behind
+ * edge[1], too. */
 #define LAYERS 256
-static double edge[LAYERS + 1], height[LAYERS + 1], inside[LAYERS];
+typedef struct ziggurat {
+    double edge[LAYERS + 1], height[LAYERS + 1], inside[LAYERS];
+} ziggurat;
+static ziggurat normals, exponentials;
 
-static void layers_make(void)
+static double normal_density(double x)
 {
-    const double r = 3.6541528853610088, area = 0.00492867323399; /* for 256 layers, as Marsaglia and Tsang have it */
-    edge[1] = r;
-    edge[0] = area / exp(-0.5 * r * r);
-    for (int i = 1; i < LAYERS - 1; i++)
-        edge[i + 1] = sqrt(-2 * log(area / edge[i] + exp(-0.5 * edge[i] * edge[i])));
-    edge[LAYERS] = 0;
-    for (int i = 0; i <= LAYERS; i++) height[i] = exp(-0.5 * edge[i] * edge[i]);
-    for (int i = 0; i < LAYERS; i++) inside[i] = edge[i + 1] / edge[i];
+    return exp(-0.5 * x * x);
+}
+
+static double normal_inverse(double y)
+{
+    return sqrt(-2 * log(y));
+}
+
+static double exponential_density(double x)
+{
+    return exp(-x);
+}
+
+static double exponential_inverse(double y)
+{
+    return -log(y);
+}
+
+/* `r` and `area` are those of Marsaglia and Tsang for 256 layers. */
+static void layers_make(ziggurat *z, double r, double area, double (*density)(double), double (*inverse)(double))
+{
+    z->edge[0] = area / density(r);
+    z->edge[1] = r;
+    for (int i = 1; i < LAYERS - 1; i++) z->edge[i + 1] = inverse(area / z->edge[i] + density(z->edge[i]));
+    z->edge[LAYERS] = 0;
+    for (int i = 0; i <= LAYERS; i++) z->height[i] = density(z->edge[i]);
+    for (int i = 0; i < LAYERS; i++) z->inside[i] = z->edge[i + 1] / z->edge[i];
+}
+
+static void tables_make(void)
+{
+    layers_make(&normals, 3.6541528853610088, 0.00492867323399, normal_density, normal_inverse);
+    layers_make(&exponentials, 7.69711747013104972, 0.0039496598225815571993, exponential_density,
+                exponential_inverse);
 }
 
 /* Between 0 and 1, without both. */
@@ -40,22 +70,38 @@ static double normal_tail(drupe_philox *stream)
 {
     double x, y;
     do {
-        x = -log(open_double(stream)) / edge[1];
+        x = -log(open_double(stream)) / normals.edge[1];
         y = -log(open_double(stream));
     } while (2 * y <= x * x);
-    return edge[1] + x;
+    return normals.edge[1] + x;
 }
 
 static double normal(drupe_philox *stream)
 {
+    const ziggurat *z = &normals;
     for (;;) {
         const uint64_t word = drupe_philox_next64(stream);
         const unsigned layer = word & (LAYERS - 1);
         const double u = ((double)((int64_t)word >> 11) + 0.5) * (1.0 / 4503599627370496.0); /* -1 to 1 */
-        if (fabs(u) < inside[layer]) return u * edge[layer];
+        const double x = u * z->edge[layer];
+        if (fabs(u) < z->inside[layer]) return x;
         if (layer == 0) return copysign(normal_tail(stream), u);
-        const double x = u * edge[layer], low = height[layer], high = height[layer + 1];
-        if (low + open_double(stream) * (high - low) < exp(-0.5 * x * x)) return x;
+        const double low = z->height[layer], high = z->height[layer + 1];
+        if (low + open_double(stream) * (high - low) < normal_density(x)) return x;
+    }
+}
+
+static double exponential(drupe_philox *stream)
+{
+    const ziggurat *z = &exponentials;
+    for (;;) {
+        const uint64_t word = drupe_philox_next64(stream);
+        const unsigned layer = word & (LAYERS - 1);
+        const double u = ((double)(word >> 11) + 0.5) * (1.0 / 9007199254740992.0), x = u * z->edge[layer];
+        if (u < z->inside[layer]) return x;
+        if (layer == 0) return z->edge[1] - log(open_double(stream)); /* the tail is exponential again */
+        const double low = z->height[layer], high = z->height[layer + 1];
+        if (low + open_double(stream) * (high - low) < exponential_density(x)) return x;
     }
 }
 
@@ -189,8 +235,7 @@ typedef struct draw_job {
 static void draw_real(const drupe_random_law *law, drupe_philox *stream, size_t i, size_t end, void *out)
 {
     for (; i < end; i++) {
-        const double x =
-            law->kind == DRUPE_RANDOM_NORMAL ? normal(stream) : -log(open_double(stream));
+        const double x = law->kind == DRUPE_RANDOM_NORMAL ? normal(stream) : exponential(stream);
         if (law->wide)
             ((double *)out)[i] = x;
         else
@@ -231,7 +276,7 @@ static void draw_part(size_t part, void *user)
 void drupe_random_draw(drupe_philox *state, const drupe_random_law *law, size_t n, void *out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, layers_make);
+    pthread_once(&once, tables_make);
     draw_job job = {.law = law, .n = n, .out = out};
     for (int i = 0; i < 2; i++) job.key[i] = drupe_philox_next64(state);
     job.parts = drupe_parallel_parts((n + STRETCH - 1) / STRETCH, 8);

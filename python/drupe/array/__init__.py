@@ -42,7 +42,6 @@ __all__ += [*_engine.operations, *_engine.dtypes]
 _INSTEAD = {
     "array": "Arrays are made by asarray(obj), and asarray(x, copy=True) is a copy.",
     "ndarray": "The class of arrays is Array.",
-    "random": "Take NumPy's numbers: asarray(numpy.random.default_rng().normal(size=n)).",
 }
 
 
@@ -272,3 +271,8 @@ def concat(arrays, /, *, axis=0):
 def stack(arrays, /, *, axis=0):
     """The arrays side by side along a new axis."""
     return concat([expand_dims(a, axis=axis) for a in arrays], axis=axis)
+
+
+from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
+
+__all__ += ["fft", "random"]

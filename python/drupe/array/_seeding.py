@@ -2,7 +2,7 @@
 
 Source: M. E. O'Neill, "Developing a seed_seq alternative", 2015. All arithmetic is modulo 2^32."""
 import operator
-import secrets
+import os
 
 _MASK = 0xFFFFFFFF
 _POOL = 4
@@ -46,7 +46,7 @@ class SeedSequence:
     """Entropy and the path of children that lead to a generator. None as entropy: 128 bits of the system's."""
 
     def __init__(self, entropy=None, *, spawn_key=(), n_children_spawned=0):
-        self.entropy = secrets.randbits(128) if entropy is None else entropy
+        self.entropy = int.from_bytes(os.urandom(16), "little") if entropy is None else entropy
         self.spawn_key = tuple(spawn_key)
         self.n_children_spawned = n_children_spawned
         entropy = _words(self.entropy)

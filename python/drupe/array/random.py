@@ -328,7 +328,7 @@ class Generator:
         return self._given(self._law(_NORMAL, dtype, out.shape if out is not None and size is None else size), out)
 
     def standard_exponential(self, size=None, dtype=None, method="zig", out=None):
-        """Exponential numbers of mean 1, as logarithms of uniform ones; `method` is not looked at."""
+        """Exponential numbers of mean 1, by the ziggurat; `method` is not looked at."""
         dtype = out.dtype if out is not None and dtype is None else self._float(dtype)
         return self._given(self._law(_EXPONENTIAL, dtype, out.shape if out is not None and size is None else size), out)
 
