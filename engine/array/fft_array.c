@@ -17,11 +17,13 @@ static drupe_status fft_run_over(void *const *pointers, const void *params)
 static drupe_status check(const drupe_array *in, int axis, size_t n, drupe_fft_result result)
 {
     if (axis < 0 || axis >= in->ndim)
-        return drupe_error_set(DRUPE_E_INVALID, "axis %d of a Fourier transform is none of an array of %d dimensions",
-                               axis, in->ndim);
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "axis %d of a Fourier transform is none of an array of %d dimensions", axis,
+                               in->ndim);
     if (n == 0)
-        return drupe_error_set(DRUPE_E_INVALID, "Invalid number of FFT data points (0) specified: a transform has one "
-                                                "at least");
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "Invalid number of FFT data points (0) specified: a transform has one "
+                               "at least");
     if (result == DRUPE_FFT_HALF && drupe_dtype_kind(in->dtype) == 'c')
         return drupe_error_set(DRUPE_E_INVALID, "a real transform does not take %s: use fft(), or x.real",
                                drupe_dtype_name(in->dtype));
@@ -60,8 +62,8 @@ static drupe_status submit(const drupe_fft *fft, const drupe_array *in, const dr
 }
 
 /* `in` in the type that the loops take, C-contiguous; `fft` complete but for its scale. */
-static drupe_status prepare(const drupe_array *in, int axis, size_t n, drupe_fft_result result, drupe_fft *fft,
-                            drupe_array *taken)
+static drupe_status prepare(const drupe_array *in, int axis, size_t n, drupe_fft_result result,
+                            drupe_fft *fft, drupe_array *taken)
 {
     drupe_target *target;
     DRUPE_TRY(drupe_target_get(in->queue, &target));
@@ -74,7 +76,11 @@ static drupe_status prepare(const drupe_array *in, int axis, size_t n, drupe_fft
                                            : DRUPE_FFT_COMPLEX;
     fft_describe(in, axis, fft);
     const drupe_dtype reals = fft->wide ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
-    return drupe_array_contiguous_as(in, real ? reals : fft->wide ? DRUPE_COMPLEX128 : DRUPE_COMPLEX64, taken);
+    return drupe_array_contiguous_as(in,
+                                     real        ? reals
+                                     : fft->wide ? DRUPE_COMPLEX128
+                                                 : DRUPE_COMPLEX64,
+                                     taken);
 }
 
 drupe_status drupe_array_fft(const drupe_array *in, int axis, size_t n, drupe_fft_result result, bool inverse,
@@ -93,11 +99,13 @@ drupe_status drupe_array_fft(const drupe_array *in, int axis, size_t n, drupe_ff
     } else {
         const drupe_dtype reals = fft.wide ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
         const drupe_dtype pairs = fft.wide ? DRUPE_COMPLEX128 : DRUPE_COMPLEX64;
-        status = drupe_array_result(in->queue, DRUPE_MEM_DEVICE, result == DRUPE_FFT_REALS ? reals : pairs, in->ndim,
-                                    shape, out);
+        status = drupe_array_result(in->queue, DRUPE_MEM_DEVICE, result == DRUPE_FFT_REALS ? reals : pairs,
+                                    in->ndim, shape, out);
     }
-    if (status == DRUPE_OK && out->size) status = taken.size ? submit(&fft, &taken, out)
-        : drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    if (status == DRUPE_OK && out->size)
+        status = taken.size
+                     ? submit(&fft, &taken, out)
+                     : drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
     drupe_array_clear(&taken);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;

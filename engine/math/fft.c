@@ -1,7 +1,8 @@
 /* Discrete Fourier transforms along an axis: which lines go together, and how real ones become complex ones.
  *
- * Lines of moderate length are transformed several at a time, in lanes; others one by one. A real line of even length
- * is taken as a complex one of half the length, whose transform is split into those of its even and odd elements. */
+ * Lines of moderate length are transformed several at a time, in lanes; others one by one. A real line of
+ * even length is taken as a complex one of half the length, whose transform is split into those of its even
+ * and odd elements. */
 #include "math/fft.h"
 #include "base/base.h"
 #include "math/fft_line.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_LANE 2048 /* elements of lines that go in lanes: two blocks of them stay in a cache of 1 MiB */
+#define LONGEST_LANE                                                                                         \
+    2048 /* elements of lines that go in lanes: two blocks of them stay in a cache of 1 MiB */
 
 typedef struct fft_job {
     const drupe_fft *fft;
@@ -32,7 +34,8 @@ static bool real_in(const drupe_fft *fft)
     return fft->kind == DRUPE_FFT_REAL || fft->kind == DRUPE_FFT_REAL_HALF;
 }
 
-/* How lines lie in an array of complex numbers, or of reals, or of reals of which two are taken as a number. */
+/* How lines lie in an array of complex numbers, or of reals, or of reals of which two are taken as a number.
+ */
 static void lines_of(const fft_job *job, void *data, bool real, size_t length, size_t first, size_t count,
                      fft_lines *lines)
 {
@@ -55,11 +58,12 @@ static void lines_in(const fft_job *job, size_t first, size_t count, fft_lines *
 
 static void lines_out(const fft_job *job, size_t first, size_t count, fft_lines *lines)
 {
-    lines_of(job, job->out, job->fft->kind == DRUPE_FFT_HALF_REAL, drupe_fft_result_length(job->fft), first, count,
-             lines);
+    lines_of(job, job->out, job->fft->kind == DRUPE_FFT_HALF_REAL, drupe_fft_result_length(job->fft), first,
+             count, lines);
 }
 
-/* --- In lanes ---------------------------------------------------------------------------------------------------- */
+/* --- In lanes
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void transform_group(const fft_job *job, size_t first, size_t count, char *block, char *other)
 {
@@ -127,12 +131,14 @@ static void lanes_part(size_t part, void *user)
 static void run_lanes(fft_job *job)
 {
     const size_t inner = job->fft->inner, lanes = job->lanes;
-    job->groups = inner < lanes ? (job->lines + lanes - 1) / lanes : job->fft->outer * ((inner + lanes - 1) / lanes);
+    job->groups =
+        inner < lanes ? (job->lines + lanes - 1) / lanes : job->fft->outer * ((inner + lanes - 1) / lanes);
     job->parts = drupe_parallel_parts(job->groups, 1 + 16384 / (job->fft->n * lanes));
     drupe_parallel(job->parts, lanes_part, job);
 }
 
-/* --- Line by line ------------------------------------------------------------------------------------------------ */
+/* --- Line by line
+ * ------------------------------------------------------------------------------------------------ */
 
 static drupe_status line_complex(const fft_job *job, const fft_lines *in, const fft_lines *out, bool shared)
 {
@@ -141,7 +147,8 @@ static drupe_status line_complex(const fft_job *job, const fft_lines *in, const 
 }
 
 /* The line of a real transform passes through memory of its own, as pairs. */
-static drupe_status line_real(const fft_job *job, const fft_lines *in, const fft_lines *out, void *line, bool shared)
+static drupe_status line_real(const fft_job *job, const fft_lines *in, const fft_lines *out, void *line,
+                              bool shared)
 {
     const drupe_fft *fft = job->fft;
     const fft_plan *plan = job->plan;
@@ -198,13 +205,16 @@ static void run_lines(fft_job *job)
         lines_part(0, job);
 }
 
-/* ----------------------------------------------------------------------------------------------------------------- */
+/* -----------------------------------------------------------------------------------------------------------------
+ */
 
-/* Of the imaginary parts of a real line's spectrum: its conjugate belongs to the other sign of the exponent. A whole
- * spectrum goes back to a real line by a forward transform, so there the conjugate is that of the inverse one. */
+/* Of the imaginary parts of a real line's spectrum: its conjugate belongs to the other sign of the exponent.
+ * A whole spectrum goes back to a real line by a forward transform, so there the conjugate is that of the
+ * inverse one. */
 static double sign_of(const fft_job *job)
 {
-    const bool conjugate = job->fft->kind == DRUPE_FFT_HALF_REAL && job->paired ? !job->fft->inverse : job->fft->inverse;
+    const bool conjugate =
+        job->fft->kind == DRUPE_FFT_HALF_REAL && job->paired ? !job->fft->inverse : job->fft->inverse;
     return conjugate ? -1 : 1;
 }
 

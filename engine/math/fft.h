@@ -1,7 +1,7 @@
 /* Discrete Fourier transforms of any length, along one axis of arrays in C order.
  *
- * Forward: X[k] = sum over j of x[j] exp(-2 pi i j k / n); inverse: the other sign; both times `scale`. The work is
- * shared among the threads of parallel.h. Any thread may call. */
+ * Forward: X[k] = sum over j of x[j] exp(-2 pi i j k / n); inverse: the other sign; both times `scale`. The
+ * work is shared among the threads of parallel.h. Any thread may call. */
 #ifndef DRUPE_MATH_FFT_H
 #define DRUPE_MATH_FFT_H
 
@@ -19,11 +19,12 @@ typedef enum drupe_fft_kind {
 typedef struct drupe_fft {
     drupe_fft_kind kind;
     bool wide;    /* float64 and complex128; else float32 and complex64 */
-    bool inverse; /* the sign of the exponent; HALF_REAL with `inverse` false takes the conjugate of its input */
+    bool inverse; /* the sign of the exponent; HALF_REAL with `inverse` false takes the conjugate of its input
+                   */
     size_t n;     /* at least 1 */
     size_t outer, inner; /* arrays are [outer][length][inner] */
-    size_t length;       /* of the input; what lies beyond the elements that a transform takes is not read, and what is
-                          * missing counts as zero */
+    size_t length; /* of the input; what lies beyond the elements that a transform takes is not read, and what
+                    * is missing counts as zero */
     double scale;
 } drupe_fft;
 

@@ -1,25 +1,30 @@
 /* Included by fft_loops.c once for each precision, with REAL, REAL_BYTES and FN(name) defined. */
-#include "math/fft_shuffle.h"
+#include "math/fft_vector.h"
+/* The ones below need the one above. */
+#include "math/fft_blocks.h"
 #include "math/fft_butterfly.h"
 #include "math/fft_reals.h"
 
-/* --- Passes ------------------------------------------------------------------------------------------------------ */
+/* --- Passes
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* One pass of Stockham's: inputs of a butterfly lie a whole `groups * run` apart, its outputs `run` apart. */
-#define PASS(r)                                                                                                       \
-    static void FN(pass##r)(const fft_pass *pass, const VEC *restrict x, VEC *restrict y)                             \
-    {                                                                                                                 \
-        const size_t in = pass->groups * pass->run * STRIDE, out = pass->run * STRIDE;                                \
-        const REAL *w = pass->roots;                                                                                  \
-        for (size_t q = 0; q < pass->run; q++)                                                                        \
-            for (size_t u = 0; u < UNITS; u++) FN(fly##r)(x + q * STRIDE + u, in, NULL, y + q * STRIDE + u, out);     \
-        for (size_t p = 1; p < pass->groups; p++) {                                                                   \
-            const VEC *from = x + p * pass->run * STRIDE;                                                             \
-            VEC *to = y + p * pass->run * r * STRIDE;                                                                 \
-            w += 2 * (r - 1);                                                                                         \
-            for (size_t q = 0; q < pass->run; q++)                                                                    \
-                for (size_t u = 0; u < UNITS; u++) FN(fly##r)(from + q * STRIDE + u, in, w, to + q * STRIDE + u, out); \
-        }                                                                                                             \
+#define PASS(r)                                                                                              \
+    static void FN(pass##r)(const fft_pass *pass, const VEC *restrict x, VEC *restrict y)                    \
+    {                                                                                                        \
+        const size_t in = pass->groups * pass->run * STRIDE, out = pass->run * STRIDE;                       \
+        const REAL *w = pass->roots;                                                                         \
+        for (size_t q = 0; q < pass->run; q++)                                                               \
+            for (size_t u = 0; u < UNITS; u++)                                                               \
+                FN(fly##r)(x + q * STRIDE + u, in, NULL, y + q * STRIDE + u, out);                           \
+        for (size_t p = 1; p < pass->groups; p++) {                                                          \
+            const VEC *from = x + p * pass->run * STRIDE;                                                    \
+            VEC *to = y + p * pass->run * r * STRIDE;                                                        \
+            w += 2 * (r - 1);                                                                                \
+            for (size_t q = 0; q < pass->run; q++)                                                           \
+                for (size_t u = 0; u < UNITS; u++)                                                           \
+                    FN(fly##r)(from + q * STRIDE + u, in, w, to + q * STRIDE + u, out);                      \
+        }                                                                                                    \
     }
 
 PASS(2)
@@ -36,8 +41,9 @@ static void FN(pass_any)(const fft_pass *pass, const VEC *restrict x, VEC *restr
         const REAL *w = p ? (const REAL *)pass->roots + 2 * (r - 1) * p : NULL;
         for (size_t q = 0; q < pass->run; q++)
             for (size_t u = 0; u < UNITS; u++)
-                FN(fly_any)(r, pass->turns, x + (p * pass->run + q) * STRIDE + u, in, w,
-                            y + (p * pass->run * r + q) * STRIDE + u, out);
+                FN(fly_any)
+                (r, pass->turns, x + (p * pass->run + q) * STRIDE + u, in, w,
+                 y + (p * pass->run * r + q) * STRIDE + u, out);
     }
 }
 
@@ -60,7 +66,8 @@ static void *FN(passes)(const fft_plan *plan, void *block, void *other)
     return block;
 }
 
-/* --- The matrix -------------------------------------------------------------------------------------------------- */
+/* --- The matrix
+ * -------------------------------------------------------------------------------------------------- */
 
 static void FN(rotate)(const fft_plan *plan, size_t chunk, const void *block, void *out)
 {
@@ -84,10 +91,11 @@ static void FN(regroup)(const void *chunks, size_t rows, size_t k1, size_t n2, v
     for (size_t c = 0; c * LANES < n2; c++) {
         const VEC *x = (const VEC *)chunks + (c * rows + k1) * STRIDE;
         for (size_t part = 0; part < 2; part++)
-            for (size_t a = 0; a < UNITS; a++)     /* registers of columns */
+            for (size_t a = 0; a < UNITS; a++)       /* registers of columns */
                 for (size_t b = 0; b < UNITS; b++) { /* registers of rows */
                     VEC square[WIDTH];
-                    for (size_t i = 0; i < WIDTH; i++) square[i] = x[(b * WIDTH + i) * STRIDE + part * UNITS + a];
+                    for (size_t i = 0; i < WIDTH; i++)
+                        square[i] = x[(b * WIDTH + i) * STRIDE + part * UNITS + a];
                     FN(transpose)(square);
                     for (size_t i = 0; i < WIDTH && c * LANES + a * WIDTH + i < n2; i++)
                         y[(c * LANES + a * WIDTH + i) * STRIDE + part * UNITS + b] = square[i];
@@ -95,7 +103,8 @@ static void FN(regroup)(const void *chunks, size_t rows, size_t k1, size_t n2, v
     }
 }
 
-/* --- Real lines -------------------------------------------------------------------------------------------------- */
+/* --- Real lines
+ * -------------------------------------------------------------------------------------------------- */
 
 static void FN(split)(const void *half, size_t n, double sign, void *block)
 {
@@ -154,7 +163,8 @@ static void FN(mirror)(size_t n, double sign, void *block)
     }
 }
 
-/* --- The chirp --------------------------------------------------------------------------------------------------- */
+/* --- The chirp
+ * --------------------------------------------------------------------------------------------------- */
 
 static void FN(chirp_in)(const fft_plan *plan, const fft_lines *lines, int swap, void *line)
 {
@@ -181,14 +191,16 @@ static void FN(chirp_filter)(const fft_plan *plan, void *line)
     }
 }
 
-static void FN(chirp_out)(const fft_plan *plan, const fft_lines *out, int swap, double scale, const void *line)
+static void FN(chirp_out)(const fft_plan *plan, const fft_lines *out, int swap, double scale,
+                          const void *line)
 {
     const REAL *x = line, *w = plan->chirp, factor = (REAL)scale;
     REAL *y = (REAL *)out->data + out->lane[0];
     const size_t n = out->valid[0] < plan->n ? out->valid[0] : plan->n;
     for (size_t j = 0; j < n; j++) {
         const REAL b = x[2 * j], a = x[2 * j + 1]; /* swapped back */
-        const REAL re = (a * w[2 * j] - b * w[2 * j + 1]) * factor, im = (a * w[2 * j + 1] + b * w[2 * j]) * factor;
+        const REAL re = (a * w[2 * j] - b * w[2 * j + 1]) * factor,
+                   im = (a * w[2 * j + 1] + b * w[2 * j]) * factor;
         REAL *at = y + (ptrdiff_t)j * out->step;
         at[0] = swap ? im : re;
         if (out->im) at[out->im] = swap ? re : im;

@@ -1,7 +1,7 @@
 /* Butterflies: small transforms of one register of lanes. Included by fft_body.h once for each precision.
  *
- * Input k is at x[k * in] and its imaginary part UNITS later; output k goes to y[k * out], times the root w[k - 1]
- * unless w is NULL. */
+ * Input k is at x[k * in] and its imaginary part UNITS later; output k goes to y[k * out], times the root w[k
+ * - 1] unless w is NULL. */
 
 static inline PAIR FN(get)(const VEC *x)
 {
@@ -75,7 +75,8 @@ static inline void FN(fly5)(const VEC *x, size_t in, const REAL *w, VEC *y, size
     const REAL s1 = (REAL)0.95105651629515357212, s2 = (REAL)0.58778525229247312917;
     const PAIR a = FN(get)(x), b = FN(get)(x + in), c = FN(get)(x + 2 * in), d = FN(get)(x + 3 * in),
                e = FN(get)(x + 4 * in);
-    const PAIR be = FN(plus)(b, e), cd = FN(plus)(c, d), b_e = FN(minus_turned)(b, e), c_d = FN(minus_turned)(c, d);
+    const PAIR be = FN(plus)(b, e), cd = FN(plus)(c, d), b_e = FN(minus_turned)(b, e),
+               c_d = FN(minus_turned)(c, d);
     const PAIR mid1 = {a.re + be.re * c1 + cd.re * c2, a.im + be.im * c1 + cd.im * c2};
     const PAIR mid2 = {a.re + be.re * c2 + cd.re * c1, a.im + be.im * c2 + cd.im * c1};
     const PAIR side1 = {b_e.re * s1 + c_d.re * s2, b_e.im * s1 + c_d.im * s2};
@@ -97,7 +98,8 @@ static inline void FN(fly8)(const VEC *x, size_t in, const REAL *w, VEC *y, size
         PAIR *to = i ? odd : even;
         const PAIR a = FN(get)(from), b = FN(get)(from + 2 * in), c = FN(get)(from + 4 * in),
                    d = FN(get)(from + 6 * in);
-        const PAIR ac = FN(plus)(a, c), a_c = FN(minus)(a, c), bd = FN(plus)(b, d), b_d = FN(minus_turned)(b, d);
+        const PAIR ac = FN(plus)(a, c), a_c = FN(minus)(a, c), bd = FN(plus)(b, d),
+                   b_d = FN(minus_turned)(b, d);
         to[0] = FN(plus)(ac, bd);
         to[1] = FN(plus)(a_c, b_d);
         to[2] = FN(minus)(ac, bd);
@@ -112,8 +114,10 @@ static inline void FN(fly8)(const VEC *x, size_t in, const REAL *w, VEC *y, size
     for (size_t k = 0; k < 4; k++) FN(set_turned)(y + (k + 4) * out, FN(minus)(even[k], odd[k]), w, k + 4);
 }
 
-/* An odd radix: inputs k and r - k have the same cosines and opposite sines. `turns` holds the roots of order r. */
-static inline void FN(fly_any)(size_t r, const REAL *turns, const VEC *x, size_t in, const REAL *w, VEC *y, size_t out)
+/* An odd radix: inputs k and r - k have the same cosines and opposite sines. `turns` holds the roots of order
+ * r. */
+static inline void FN(fly_any)(size_t r, const REAL *turns, const VEC *x, size_t in, const REAL *w, VEC *y,
+                               size_t out)
 {
     PAIR sums[FFT_LARGEST_PRIME / 2 + 1], sides[FFT_LARGEST_PRIME / 2 + 1];
     const PAIR first = FN(get)(x);

@@ -1,5 +1,5 @@
-/* Which of the compiled loops this processor can run. DRUPE_HOST_VARIANT=baseline, avx2 or avx512 asks for one, as it
- * does for the kernels of `host`. */
+/* Which of the compiled loops this processor can run. DRUPE_HOST_VARIANT=baseline, avx2 or avx512 asks for
+ * one, as it does for the kernels of `host`. */
 #include "base/base.h"
 #include "math/fft_loops.h"
 #include <stdlib.h>

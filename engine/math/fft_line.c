@@ -1,9 +1,10 @@
 /* Transforms of one line.
  *
- * A long line is taken as a matrix of n1 rows and n2 columns, in C order: chunks of neighbouring columns are lanes of
- * transforms of n1 elements, are turned by roots, and lie chunk by chunk in between; then groups of neighbouring rows
- * are lanes of transforms of n2 elements, whose result is a column each of the result as a matrix of n2 rows. So
- * memory is read and written twice, always in whole cache lines, and nothing is transposed for itself. */
+ * A long line is taken as a matrix of n1 rows and n2 columns, in C order: chunks of neighbouring columns are
+ * lanes of transforms of n1 elements, are turned by roots, and lie chunk by chunk in between; then groups of
+ * neighbouring rows are lanes of transforms of n2 elements, whose result is a column each of the result as a
+ * matrix of n2 rows. So memory is read and written twice, always in whole cache lines, and nothing is
+ * transposed for itself. */
 #include "math/fft_line.h"
 #include "base/base.h"
 #include "math/parallel.h"
@@ -24,7 +25,8 @@ static size_t real_bytes(const fft_plan *plan)
     return plan->wide ? sizeof(double) : sizeof(float);
 }
 
-/* --- As one lane ------------------------------------------------------------------------------------------------- */
+/* --- As one lane
+ * ------------------------------------------------------------------------------------------------- */
 
 static drupe_status line_by_lanes(const fft_plan *plan, const fft_lines *in, const fft_lines *out, int swap,
                                   double scale)
@@ -38,7 +40,8 @@ static drupe_status line_by_lanes(const fft_plan *plan, const fft_lines *in, con
     return DRUPE_OK;
 }
 
-/* --- As a matrix ------------------------------------------------------------------------------------------------- */
+/* --- As a matrix
+ * ------------------------------------------------------------------------------------------------- */
 
 typedef struct matrix_job {
     const fft_plan *plan;
@@ -124,8 +127,15 @@ static void matrix_half(matrix_job *job, size_t pieces, void (*run)(size_t, void
 static drupe_status line_by_matrix(const fft_plan *plan, const fft_lines *in, const fft_lines *out, int swap,
                                    double scale, bool shared)
 {
-    matrix_job job = {.plan = plan, .loops = drupe_fft_loops(plan->wide), .in = in, .out = out, .swap = swap,
-                      .scale = scale, .n1 = plan->rows->n, .n2 = plan->columns->n, .lanes = fft_lanes(plan->wide)};
+    matrix_job job = {.plan = plan,
+                      .loops = drupe_fft_loops(plan->wide),
+                      .in = in,
+                      .out = out,
+                      .swap = swap,
+                      .scale = scale,
+                      .n1 = plan->rows->n,
+                      .n2 = plan->columns->n,
+                      .lanes = fft_lanes(plan->wide)};
     const size_t chunks = (job.n2 + job.lanes - 1) / job.lanes, groups = (job.n1 + job.lanes - 1) / job.lanes;
     job.rows = groups * job.lanes;
     job.chunks = drupe_fft_blocks(plan->wide, job.rows, chunks);
@@ -138,7 +148,8 @@ static drupe_status line_by_matrix(const fft_plan *plan, const fft_lines *in, co
     return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to transform a line of %zu elements.", plan->n);
 }
 
-/* --- As a convolution -------------------------------------------------------------------------------------------- */
+/* --- As a convolution
+ * -------------------------------------------------------------------------------------------- */
 
 static fft_lines pairs_of(void *data, size_t n)
 {
@@ -185,8 +196,8 @@ drupe_status drupe_fft_filter_make(fft_plan *plan)
     return drupe_fft_line(plan->rows, &lines, &lines, 0, 1.0 / (double)length, false);
 }
 
-drupe_status drupe_fft_line(const fft_plan *plan, const fft_lines *in, const fft_lines *out, int swap, double scale,
-                            bool shared)
+drupe_status drupe_fft_line(const fft_plan *plan, const fft_lines *in, const fft_lines *out, int swap,
+                            double scale, bool shared)
 {
     if (plan->form == FFT_LANES) return line_by_lanes(plan, in, out, swap, scale);
     if (plan->form == FFT_MATRIX) return line_by_matrix(plan, in, out, swap, scale, shared);

@@ -4,13 +4,13 @@
 
 #include "math/fft_loops.h"
 
-/* The transform of lane 0 of `in` into lane 0 of `out`, forward, or inverse when `swap` is 1, times `scale`; they may
- * be the same memory. `shared`: with the help of other threads. DRUPE_E_NO_MEMORY. */
-drupe_status drupe_fft_line(const fft_plan *plan, const fft_lines *in, const fft_lines *out, int swap, double scale,
-                            bool shared);
+/* The transform of lane 0 of `in` into lane 0 of `out`, forward, or inverse when `swap` is 1, times `scale`;
+ * they may be the same memory. `shared`: with the help of other threads. DRUPE_E_NO_MEMORY. */
+drupe_status drupe_fft_line(const fft_plan *plan, const fft_lines *in, const fft_lines *out, int swap,
+                            double scale, bool shared);
 
-/* Blocks for a plan of lanes: `count` blocks of `rows` elements, aligned; free() releases them. NULL with the error
- * set. */
+/* Blocks for a plan of lanes: `count` blocks of `rows` elements, aligned; free() releases them. NULL with the
+ * error set. */
 void *drupe_fft_blocks(bool wide, size_t rows, size_t count);
 
 #endif

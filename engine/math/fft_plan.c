@@ -9,8 +9,8 @@
 #define CACHE_PLANS 64
 #define CACHE_BYTES ((size_t)64 << 20)
 
-/* The angle lies within an octant when sine and cosine are taken, so both are correct to the last place or two. What
- * the angle loses by rounding to double comes back through the derivative. */
+/* The angle lies within an octant when sine and cosine are taken, so both are correct to the last place or
+ * two. What the angle loses by rounding to double comes back through the derivative. */
 void drupe_fft_root(size_t k, size_t n, double *re, double *im)
 {
     const long double tau = 6.283185307179586476925286766559005768L;
@@ -26,7 +26,8 @@ void drupe_fft_root(size_t k, size_t n, double *re, double *im)
     *im = octant < 4 ? -y : y;
 }
 
-/* --- Tables ----------------------------------------------------------------------------------------------------- */
+/* --- Tables
+ * ----------------------------------------------------------------------------------------------------- */
 
 static size_t real_size(const fft_plan *plan)
 {
@@ -118,12 +119,14 @@ static void all_tables(fft_plan *plan, size_t *at)
     for (size_t k = 0; half && k <= plan->n / 2; k++) put_root(plan, half, k, k, 2 * plan->n);
 }
 
-/* --- Division of lengths ---------------------------------------------------------------------------------------- */
+/* --- Division of lengths
+ * ---------------------------------------------------------------------------------------- */
 
 /* Large radices first: a first pass of 8 has the shortest runs, and the fewest passes are wanted. */
 static bool passes_choose(fft_plan *plan)
 {
-    static const size_t radices[] = {8, 4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, FFT_LARGEST_PRIME};
+    static const size_t radices[] = {
+        8, 4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, FFT_LARGEST_PRIME};
     size_t rest = plan->n, run = 1;
     for (size_t i = 0; i < DRUPE_COUNT_OF(radices); i++)
         while (rest % radices[i] == 0) {
@@ -181,13 +184,15 @@ static drupe_status shape_choose(fft_plan *plan, fft_form form)
     }
     if (plan->form == FFT_CHIRP) {
         const size_t length = convolution_length(2 * plan->n - 1);
-        return drupe_fft_plan_get(length, plan->wide, length < 256 ? FFT_LANES : FFT_MATRIX, false, &plan->rows);
+        return drupe_fft_plan_get(length, plan->wide, length < 256 ? FFT_LANES : FFT_MATRIX, false,
+                                  &plan->rows);
     }
     DRUPE_TRY(drupe_fft_plan_get(rows, plan->wide, FFT_LANES, false, &plan->rows));
     return drupe_fft_plan_get(plan->n / rows, plan->wide, FFT_LANES, false, &plan->columns);
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------------- */
+/* --- Life
+ * ------------------------------------------------------------------------------------------------------- */
 
 void drupe_fft_plan_release(fft_plan *plan)
 {
@@ -201,7 +206,8 @@ void drupe_fft_plan_release(fft_plan *plan)
 static drupe_status plan_make(size_t n, bool wide, fft_form form, bool real, fft_plan **out)
 {
     fft_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a Fourier transform of %zu elements.", n);
+    if (!plan)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a Fourier transform of %zu elements.", n);
     plan->n = n;
     plan->wide = wide;
     plan->real = real;
@@ -213,7 +219,8 @@ static drupe_status plan_make(size_t n, bool wide, fft_form form, bool real, fft
         if (plan->memory)
             all_tables(plan, &plan->bytes);
         else
-            status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a Fourier transform of %zu elements.", n);
+            status =
+                drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a Fourier transform of %zu elements.", n);
     }
     if (status == DRUPE_OK && plan->form == FFT_CHIRP) status = drupe_fft_filter_make(plan);
     if (status == DRUPE_OK)
@@ -223,7 +230,8 @@ static drupe_status plan_make(size_t n, bool wide, fft_form form, bool real, fft
     return status;
 }
 
-/* --- The cache -------------------------------------------------------------------------------------------------- */
+/* --- The cache
+ * -------------------------------------------------------------------------------------------------- */
 
 typedef struct plan_key {
     size_t n;

@@ -1,10 +1,11 @@
 /* Plans of Fourier transforms: how a length is divided, and the roots of unity that this needs.
  *
- * A plan never changes once it is made, so any thread may use it. Plans are kept for reuse, the last used ones up to a
- * bound of bytes. Roots are computed in double with the angle reduced to an octant, and rounded once.
+ * A plan never changes once it is made, so any thread may use it. Plans are kept for reuse, the last used
+ * ones up to a bound of bytes. Roots are computed in double with the angle reduced to an octant, and rounded
+ * once.
  *
- * Sources: Cooley and Tukey 1965; Stockham 1966 (passes that sort by themselves); Bailey 1990 (a long line as a
- * matrix); Bluestein 1970 (any length as a convolution). */
+ * Sources: Cooley and Tukey 1965; Stockham 1966 (passes that sort by themselves); Bailey 1990 (a long line as
+ * a matrix); Bluestein 1970 (any length as a convolution). */
 #ifndef DRUPE_MATH_FFT_PLAN_H
 #define DRUPE_MATH_FFT_PLAN_H
 
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FFT_PASSES 48
+#define FFT_PASSES        48
 #define FFT_LARGEST_PRIME 47 /* of a pass; above it a convolution is faster */
 
 typedef enum fft_form {
@@ -26,8 +27,10 @@ typedef struct fft_pass {
     size_t radix;
     size_t groups; /* m: the pass makes `groups` times `run` butterflies ... */
     size_t run;    /* ... of which `run` neighbours share their roots */
-    const void *roots; /* [groups][radix - 1] pairs; one pair (re, im) per input of the butterfly but the first */
-    const void *turns; /* the roots of order `radix`, for radices without a butterfly of their own; else NULL */
+    const void
+        *roots; /* [groups][radix - 1] pairs; one pair (re, im) per input of the butterfly but the first */
+    const void
+        *turns; /* the roots of order `radix`, for radices without a butterfly of their own; else NULL */
 } fft_pass;
 
 typedef struct fft_plan fft_plan;
@@ -41,7 +44,8 @@ struct fft_plan {
     const void *half; /* exp(-pi i k / n) for k = 0 ... n / 2: from n complex to 2 n real numbers and back */
     int npasses;      /* FFT_LANES */
     fft_pass passes[FFT_PASSES];
-    fft_plan *rows, *columns; /* FFT_MATRIX: of n1 and n2 elements; FFT_CHIRP: `rows` is that of the convolution */
+    fft_plan *rows,
+        *columns;      /* FFT_MATRIX: of n1 and n2 elements; FFT_CHIRP: `rows` is that of the convolution */
     const void *outer; /* FFT_MATRIX: [chunk][k1]: exp(-2 pi i k1 (chunk lanes) / n) */
     const void *inner; /* FFT_MATRIX: [k1][2][lanes]: exp(-2 pi i k1 lane / n) */
     const void *chirp; /* FFT_CHIRP: exp(-pi i j^2 / n) */
@@ -56,8 +60,9 @@ static inline size_t fft_lanes(bool wide)
     return wide ? 8 : 16;
 }
 
-/* A plan for transforms of `n` >= 1 elements, retained. `form` FFT_LANES or FFT_MATRIX is a wish: lengths that have no
- * such plan get another one. FFT_CHIRP plans come without their filter, see drupe_fft_filter_set(). */
+/* A plan for transforms of `n` >= 1 elements, retained. `form` FFT_LANES or FFT_MATRIX is a wish: lengths
+ * that have no such plan get another one. FFT_CHIRP plans come without their filter, see
+ * drupe_fft_filter_set(). */
 drupe_status drupe_fft_plan_get(size_t n, bool wide, fft_form form, bool real, fft_plan **plan);
 void drupe_fft_plan_release(fft_plan *plan); /* NULL is allowed */
 

@@ -51,7 +51,8 @@ uint64_t drupe_philox_next_block(drupe_philox *state)
     return state->block[0];
 }
 
-/* --- Integers ---------------------------------------------------------------------------------------------------- */
+/* --- Integers
+ * ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t below32(drupe_philox *state, uint32_t range)
 {
@@ -83,7 +84,8 @@ uint64_t drupe_philox_below(drupe_philox *state, uint64_t range)
     return range == UINT64_MAX ? drupe_philox_next64(state) : below64(state, range);
 }
 
-/* --- Many words -------------------------------------------------------------------------------------------------- */
+/* --- Many words
+ * -------------------------------------------------------------------------------------------------- */
 
 #define CHUNK 256 /* blocks that a thread makes before it hands them on: 8 KiB */
 
@@ -111,7 +113,8 @@ static void words_part(size_t part, void *user)
 }
 
 void drupe_philox_words(drupe_philox *state, size_t n,
-                        void (*take)(void *user, size_t first, const uint64_t *words, size_t count), void *user)
+                        void (*take)(void *user, size_t first, const uint64_t *words, size_t count),
+                        void *user)
 {
     const size_t left = 4 - state->taken, begin = n < left ? n : left;
     if (begin) take(user, 0, state->block + state->taken, begin);

@@ -1,8 +1,8 @@
 /* Philox4x64-10, a generator of random numbers whose n-th block can be computed by itself.
  *
- * Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. The order in which words
- * are taken from blocks is that of NumPy's numpy.random.Philox: the counter is advanced before a block is made, a block
- * gives four words, and a word gives two numbers of 32 bits, the lower one first. */
+ * Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. The order in
+ * which words are taken from blocks is that of NumPy's numpy.random.Philox: the counter is advanced before a
+ * block is made, a block gives four words, and a word gives two numbers of 32 bits, the lower one first. */
 #ifndef DRUPE_MATH_PHILOX_H
 #define DRUPE_MATH_PHILOX_H
 
@@ -52,13 +52,14 @@ static inline double drupe_philox_double(uint64_t word)
     return (double)(word >> 11) * (1.0 / 9007199254740992.0);
 }
 
-/* An integer of 0 ... range, by Lemire's method ("Fast random integer generation in an interval", 2019) in 32 bits
- * where the range allows it. */
+/* An integer of 0 ... range, by Lemire's method ("Fast random integer generation in an interval", 2019) in 32
+ * bits where the range allows it. */
 uint64_t drupe_philox_below(drupe_philox *state, uint64_t range);
 
-/* The next n words of the state, computed by several threads: take(user, first, words, count) gets words first ...
- * first + count - 1, in no order, possibly at the same time. */
+/* The next n words of the state, computed by several threads: take(user, first, words, count) gets words
+ * first ... first + count - 1, in no order, possibly at the same time. */
 void drupe_philox_words(drupe_philox *state, size_t n,
-                        void (*take)(void *user, size_t first, const uint64_t *words, size_t count), void *user);
+                        void (*take)(void *user, size_t first, const uint64_t *words, size_t count),
+                        void *user);
 
 #endif

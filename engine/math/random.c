@@ -47,10 +47,12 @@ void drupe_random_floats(drupe_philox *state, size_t n, float *out)
     if (n % 2) out[n - 1] = float_of(drupe_philox_next32(state));
 }
 
-/* --- Integers of 32 and 64 bits ---------------------------------------------------------------------------------- */
+/* --- Integers of 32 and 64 bits
+ * ---------------------------------------------------------------------------------- */
 
 /* A word, or each half of one, is a number or is refused, whatever the others are. So threads make numbers of
- * stretches of words and note which were refused; those are taken out afterwards, and as many made up for behind. */
+ * stretches of words and note which were refused; those are taken out afterwards, and as many made up for
+ * behind. */
 typedef struct integer_job {
     uint64_t low, range, choices; /* choices = range + 1 in the width of the draw: 0 is all of them */
     uint64_t least;               /* a product whose lower half is below is refused */
@@ -125,7 +127,8 @@ static void one_by_one(drupe_philox *state, const integer_job *job, size_t from,
     for (size_t i = from; i < n; i++) put(job, i, job->low + drupe_philox_below(state, job->range));
 }
 
-/* `from`: how many numbers are there already. Returns how many there are then: none when too many were refused. */
+/* `from`: how many numbers are there already. Returns how many there are then: none when too many were
+ * refused. */
 static size_t by_stretches(drupe_philox *state, const integer_job *wanted, size_t from, size_t n)
 {
     const bool halves = wanted->range <= UINT32_MAX;
@@ -163,7 +166,8 @@ static void integers_large(drupe_philox *state, const integer_job *job, size_t n
     one_by_one(state, job, from, n);
 }
 
-/* --- Integers of 1, 8 and 16 bits -------------------------------------------------------------------------------- */
+/* --- Integers of 1, 8 and 16 bits
+ * -------------------------------------------------------------------------------- */
 
 /* Numbers of `bits` bits from those of 32, lowest first; what is left at the end of a call is not used. */
 typedef struct small_source {
@@ -196,7 +200,8 @@ static uint32_t small_below(small_source *source, uint32_t range)
     return product >> source->bits;
 }
 
-void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, uint64_t range, size_t n, void *out)
+void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, uint64_t range, size_t n,
+                           void *out)
 {
     if (bytes >= 4) {
         integer_job job = {.low = low, .range = range, .bytes = bytes, .out = out};
@@ -213,10 +218,11 @@ void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, ui
     }
 }
 
-/* --- Permutations ------------------------------------------------------------------------------------------------ */
+/* --- Permutations
+ * ------------------------------------------------------------------------------------------------ */
 
-/* An integer of 0 ... range by the lowest bits of numbers of 32 or 64 bits, until one is not too large: what NumPy takes
- * for permutations. */
+/* An integer of 0 ... range by the lowest bits of numbers of 32 or 64 bits, until one is not too large: what
+ * NumPy takes for permutations. */
 static uint64_t masked_below(drupe_philox *state, uint64_t range)
 {
     uint64_t mask = range, value;
@@ -227,8 +233,8 @@ static uint64_t masked_below(drupe_philox *state, uint64_t range)
 }
 
 /* Fisher and Yates, from the end. */
-static void shuffle_end(drupe_philox *state, uint64_t (*below)(drupe_philox *, uint64_t), size_t n, size_t count,
-                        int64_t *out)
+static void shuffle_end(drupe_philox *state, uint64_t (*below)(drupe_philox *, uint64_t), size_t n,
+                        size_t count, int64_t *out)
 {
     const size_t end = count < n ? n - count : 1;
     for (size_t i = n; i-- > end;) {
@@ -256,7 +262,8 @@ bool drupe_random_deal(drupe_philox *state, size_t n, size_t count, int64_t *out
     return true;
 }
 
-/* Floyd's algorithm: Bentley and Floyd, "A sample of brilliance", 1987. The set is a table of open addresses. */
+/* Floyd's algorithm: Bentley and Floyd, "A sample of brilliance", 1987. The set is a table of open addresses.
+ */
 bool drupe_random_sample(drupe_philox *state, uint64_t n, size_t count, bool shuffle, int64_t *out)
 {
     size_t size = 4;

@@ -1,9 +1,9 @@
-/* Random numbers in bulk, from the state of a Philox generator, on several threads. The results depend on the state
- * alone, not on the number of threads.
+/* Random numbers in bulk, from the state of a Philox generator, on several threads. The results depend on the
+ * state alone, not on the number of threads.
  *
- * Uniform numbers and integers are NumPy's, bit for bit. For the other distributions a call takes two words of the
- * state as the key of streams of its own: elements 256 c ... 256 c + 255 come from stream c, so every stretch can be
- * made by itself. */
+ * Uniform numbers and integers are NumPy's, bit for bit. For the other distributions a call takes two words
+ * of the state as the key of streams of its own: elements 256 c ... 256 c + 255 come from stream c, so every
+ * stretch can be made by itself. */
 #ifndef DRUPE_MATH_RANDOM_H
 #define DRUPE_MATH_RANDOM_H
 
@@ -12,13 +12,16 @@
 /* Numbers of [0, 1): double from 53 bits of a word, float from 24 bits of half a word. */
 void drupe_random_doubles(drupe_philox *state, size_t n, double *out);
 void drupe_random_floats(drupe_philox *state, size_t n, float *out);
-/* low + an integer of 0 ... range, as integers of `bytes` 1, 2, 4 or 8, or bools (0). Arithmetic is modulo 2^64. */
-void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, uint64_t range, size_t n, void *out);
+/* low + an integer of 0 ... range, as integers of `bytes` 1, 2, 4 or 8, or bools (0). Arithmetic is modulo
+ * 2^64. */
+void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, uint64_t range, size_t n,
+                           void *out);
 /* The integers 0 ... n-1 in random order. */
 void drupe_random_permutation(drupe_philox *state, size_t n, int64_t *out);
 /* `count` different integers below n, in random order when `shuffle`. False: no memory. */
 bool drupe_random_sample(drupe_philox *state, uint64_t n, size_t count, bool shuffle, int64_t *out);
-/* The same, from the end of all integers below n in random order: faster where `count` is a large part of n. */
+/* The same, from the end of all integers below n in random order: faster where `count` is a large part of n.
+ */
 bool drupe_random_deal(drupe_philox *state, size_t n, size_t count, int64_t *out);
 
 typedef enum drupe_random_kind {

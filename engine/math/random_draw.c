@@ -1,9 +1,10 @@
-/* Distributions that need a varying number of words: from streams of their own, one for each stretch of elements.
+/* Distributions that need a varying number of words: from streams of their own, one for each stretch of
+ * elements.
  *
- * Sources: Marsaglia and Tsang, "The ziggurat method for generating random variables", 2000, with the corrections of
- * Doornik 2005 (place and layer from different bits); Marsaglia and Tsang, "A simple method for generating gamma
- * variables", 2000; Hoermann, "The transformed rejection method for generating Poisson random variables", 1993, and
- * "The generation of binomial random variates", 1993. */
+ * Sources: Marsaglia and Tsang, "The ziggurat method for generating random variables", 2000, with the
+ * corrections of Doornik 2005 (place and layer from different bits); Marsaglia and Tsang, "A simple method
+ * for generating gamma variables", 2000; Hoermann, "The transformed rejection method for generating Poisson
+ * random variables", 1993, and "The generation of binomial random variates", 1993. */
 #include "math/parallel.h"
 #include "math/random.h"
 #include <math.h>
@@ -12,10 +13,11 @@
 
 #define STRETCH 256
 
-/* --- The ziggurat ------------------------------------------------------------------------------------------------ */
+/* --- The ziggurat
+ * ------------------------------------------------------------------------------------------------ */
 
-/* 256 layers of equal area under a density that falls; layer i reaches to edge[i]. The base layer holds the tail behind
- * edge[1], too. */
+/* 256 layers of equal area under a density that falls; layer i reaches to edge[i]. The base layer holds the
+ * tail behind edge[1], too. */
 #define LAYERS 256
 typedef struct ziggurat {
     double edge[LAYERS + 1], height[LAYERS + 1], inside[LAYERS];
@@ -43,7 +45,8 @@ static double exponential_inverse(double y)
 }
 
 /* `r` and `area` are those of Marsaglia and Tsang for 256 layers. */
-static void layers_make(ziggurat *z, double r, double area, double (*density)(double), double (*inverse)(double))
+static void layers_make(ziggurat *z, double r, double area, double (*density)(double),
+                        double (*inverse)(double))
 {
     z->edge[0] = area / density(r);
     z->edge[1] = r;
@@ -105,7 +108,8 @@ static double exponential(drupe_philox *stream)
     }
 }
 
-/* --- Gamma and beta ---------------------------------------------------------------------------------------------- */
+/* --- Gamma and beta
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Of shape a >= 1. */
 static double gamma_large(drupe_philox *stream, double a)
@@ -147,7 +151,8 @@ static double draw_beta(drupe_philox *stream, double a, double b)
     return 1 / (1 + exp(y - x));
 }
 
-/* --- Poisson ----------------------------------------------------------------------------------------------------- */
+/* --- Poisson
+ * ----------------------------------------------------------------------------------------------------- */
 
 static int64_t poisson_small(drupe_philox *stream, double mean)
 {
@@ -179,7 +184,8 @@ static int64_t draw_poisson(drupe_philox *stream, double mean)
     return mean < 10 ? poisson_small(stream, mean) : poisson_large(stream, mean);
 }
 
-/* --- Binomial ---------------------------------------------------------------------------------------------------- */
+/* --- Binomial
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* p <= 1/2 and n p < 10: the distribution is added up. */
 static int64_t binomial_small(drupe_philox *stream, double n, double p)
@@ -223,7 +229,8 @@ static int64_t draw_binomial(drupe_philox *stream, double n, double p)
     return p <= 0.5 ? k : (int64_t)n - k;
 }
 
-/* --- Stretches --------------------------------------------------------------------------------------------------- */
+/* --- Stretches
+ * --------------------------------------------------------------------------------------------------- */
 
 typedef struct draw_job {
     const drupe_random_law *law;

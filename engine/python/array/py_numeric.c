@@ -1,4 +1,5 @@
-/* What drupe.array.fft and drupe.array.random are made of: two functions, whose arguments Python has arranged. */
+/* What drupe.array.fft and drupe.array.random are made of: two functions, whose arguments Python has
+ * arranged. */
 #include "drupe/array_fft.h"
 #include "drupe/array_random.h"
 #include "engine/python/array/py_array_room.h"
@@ -42,8 +43,8 @@ static PyObject *numeric_fft(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     drupe_array result = {0};
     PyThreadState *thread = drupe_py_site_leave();
-    drupe_status status = drupe_array_fft(in, (int)axis, (size_t)n, (drupe_fft_result)kind, inverse != 0, scale,
-                                          spent != 0, &result);
+    drupe_status status = drupe_array_fft(in, (int)axis, (size_t)n, (drupe_fft_result)kind, inverse != 0,
+                                          scale, spent != 0, &result);
     drupe_py_site_return(thread);
     return finish(state, status, in->queue, &result);
 }
@@ -66,8 +67,9 @@ static PyObject *numeric_random(PyObject *module, PyObject *const *args, Py_ssiz
     drupe_random_request request = {.what = (drupe_random_what)what, .law = (drupe_random_law_name)law};
     drupe_dtype dtype = DRUPE_FLOAT64;
     size_t shape[DRUPE_MAX_DIMS];
-    const int ndim = PyErr_Occurred() || !drupe_py_dtype_arg(state, args[3], &dtype) ? -1
-                                                                                  : drupe_py_shape_arg(args[4], shape);
+    const int ndim = PyErr_Occurred() || !drupe_py_dtype_arg(state, args[3], &dtype)
+                         ? -1
+                         : drupe_py_shape_arg(args[4], shape);
     if (ndim < 0) return NULL;
     if (request.what == DRUPE_RANDOM_LAW) {
         for (int i = 0; i < 2; i++)

@@ -8,9 +8,10 @@ permutations and choices are, number for number, those of
 on every device, in whatever pieces they are drawn. The other distributions are NumPy's by law but not by number: they
 take two words of the generator per draw as the key of streams of their own, so that many are made at a time.
 
-The state of a generator lives on its queue, and drawing is work of that queue: nothing waits. Two threads that draw from
-one generator get different numbers. `size` is the shape of the result; None is the shape that the parameters broadcast
-to, () when all are numbers: an Array, not a number of Python. Parameters are numbers or arrays on the generator's queue.
+The state of a generator lives on its queue, and drawing is work of that queue: nothing waits. Two threads that draw
+from one generator get different numbers. `size` is the shape of the result; None is the shape that the parameters
+broadcast to, () when all are numbers: an Array, not a number of Python. Parameters are numbers or arrays on the
+generator's queue.
 
 >>> rng = drupe.array.random.default_rng(42)
 >>> rng.random(3)
@@ -220,8 +221,8 @@ class Generator:
         return x * (high - low) + low
 
     def integers(self, low, high=None, size=None, dtype="int64", endpoint=False):
-        """Integers of low ... high - 1, or with endpoint=True ... high; with one limit from 0 on. As NumPy's of the same
-        seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for no integers."""
+        """Integers of low ... high - 1, or with endpoint=True ... high; with one limit from 0 on. As NumPy's of the
+        same seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for no integers."""
         low, high = (0, low) if high is None else (low, high)
         dtype = _engine.DType(dtype)
         if dtype.kind not in "biu":

@@ -1,5 +1,5 @@
-/* Fourier transforms against the sum that defines them, in long double: all lengths to 300 and some large ones, both
- * precisions, lines side by side and behind each other. */
+/* Fourier transforms against the sum that defines them, in long double: all lengths to 300 and some large
+ * ones, both precisions, lines side by side and behind each other. */
 #include "math/fft.h"
 #include <math.h>
 #include <setjmp.h>
@@ -86,7 +86,8 @@ static long double factor(size_t i)
     return ldexpl(1, (int)(i % 5));
 }
 
-/* What goes in: x, or the spectrum's half for transforms to reals, conjugated for those that are not inverse. */
+/* What goes in: x, or the spectrum's half for transforms to reals, conjugated for those that are not inverse.
+ */
 static void *input(const drupe_fft *fft, const line *l)
 {
     const bool to_reals = fft->kind == DRUPE_FFT_HALF_REAL;
@@ -98,7 +99,8 @@ static void *input(const drupe_fft *fft, const line *l)
             if (j >= l->n && !to_reals) continue;
             const long double *from = to_reals ? &l->spectrum[2 * (j % l->n)] : &l->x[2 * j];
             put(fft, in, at * parts, from[0] * factor(v));
-            if (parts == 2) put(fft, in, at * 2 + 1, from[1] * factor(v) * (to_reals && !fft->inverse ? -1 : 1));
+            if (parts == 2)
+                put(fft, in, at * 2 + 1, from[1] * factor(v) * (to_reals && !fft->inverse ? -1 : 1));
         }
     return in;
 }
@@ -119,7 +121,8 @@ static void check(const drupe_fft *fft, const line *l)
 {
     const size_t parts = fft->kind == DRUPE_FFT_HALF_REAL ? 1 : 2, lines = fft->outer * fft->inner;
     const size_t length = drupe_fft_result_length(fft);
-    void *in = input(fft, l), *out = calloc(lines * length * parts, fft->wide ? sizeof(double) : sizeof(float));
+    void *in = input(fft, l),
+         *out = calloc(lines * length * parts, fft->wide ? sizeof(double) : sizeof(float));
     assert_int_equal(drupe_fft_run(fft, in, out), DRUPE_OK);
     for (size_t v = 0; v < lines; v++) {
         long double error = 0, norm = 0;
@@ -134,8 +137,8 @@ static void check(const drupe_fft *fft, const line *l)
         }
         const long double unit = fft->wide ? 2.220446e-16L : 1.1920929e-7L;
         if (!(sqrtl(error) <= 5 * unit * sqrtl(norm)))
-            fail_msg("kind %d wide %d inverse %d n %zu of %zu [%zu][][%zu] line %zu: %Lg units", (int)fft->kind,
-                     fft->wide, fft->inverse, fft->n, fft->length, fft->outer, fft->inner, v,
+            fail_msg("kind %d wide %d inverse %d n %zu of %zu [%zu][][%zu] line %zu: %Lg units",
+                     (int)fft->kind, fft->wide, fft->inverse, fft->n, fft->length, fft->outer, fft->inner, v,
                      sqrtl(error / norm) / unit);
     }
     free(out);
@@ -174,7 +177,8 @@ static void test_long_lines(void **state)
     static const size_t lengths[] = {1021, 1024, 2042, 2048, 2187, 3000, 4096, 4099};
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        for (int real = 0; real < 2; real++) check_kinds(line_make(lengths[i], lengths[i], real), real, lengths[i], 1, 1);
+        for (int real = 0; real < 2; real++)
+            check_kinds(line_make(lengths[i], lengths[i], real), real, lengths[i], 1, 1);
     check_kinds(line_make(2100, 2100, false), false, 2100, 3, 5);
     check_kinds(line_make(2100, 2100, true), true, 2100, 3, 5);
 }
@@ -201,8 +205,13 @@ static void test_in_place(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         const line *l = line_make(lengths[i], lengths[i], false);
-        const drupe_fft fft = {.kind = DRUPE_FFT_COMPLEX, .wide = true, .n = l->n, .outer = 1, .inner = 9,
-                               .length = l->n, .scale = 1};
+        const drupe_fft fft = {.kind = DRUPE_FFT_COMPLEX,
+                               .wide = true,
+                               .n = l->n,
+                               .outer = 1,
+                               .inner = 9,
+                               .length = l->n,
+                               .scale = 1};
         double *in = input(&fft, l), *out = malloc(2 * sizeof(double) * l->n * 9);
         assert_int_equal(drupe_fft_run(&fft, in, out), DRUPE_OK);
         assert_int_equal(drupe_fft_run(&fft, in, in), DRUPE_OK);
@@ -223,7 +232,7 @@ static void test_many_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_length), cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_every_length),   cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_cut_and_padded), cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_many_plans),
     };

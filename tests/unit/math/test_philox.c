@@ -1,4 +1,5 @@
-/* Philox4x64-10: the vectors that its authors published, the order of words, and many at a time against one by one. */
+/* Philox4x64-10: the vectors that its authors published, the order of words, and many at a time against one
+ * by one. */
 #include "math/random.h"
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +16,9 @@ static void test_vectors(void **state)
     static const struct {
         uint64_t counter[4], key[2], block[4];
     } known[] = {
-        {{0, 0, 0, 0}, {0, 0}, {0x16554d9eca36314c, 0xdb20fe9d672d0fdc, 0xd7e772cee186176b, 0x7e68b68aec7ba23b}},
+        {{0, 0, 0, 0},
+         {0, 0},
+         {0x16554d9eca36314c, 0xdb20fe9d672d0fdc, 0xd7e772cee186176b, 0x7e68b68aec7ba23b}},
         {{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
          {UINT64_MAX, UINT64_MAX},
          {0x87b092c3013fe90b, 0x438c3c67be8d0224, 0x9cc7d7c69cd777b6, 0xa09caebf594f0ba0}},
@@ -56,7 +59,8 @@ static void test_many_are_one_by_one(void **state)
     (void)state;
     for (size_t n = 0; n < 9000; n += n < 20 ? 1 : 2983) {
         drupe_random_doubles(&many, n, out);
-        for (size_t i = 0; i < n; i++) assert_true(out[i] == drupe_philox_double(drupe_philox_next64(&single)));
+        for (size_t i = 0; i < n; i++)
+            assert_true(out[i] == drupe_philox_double(drupe_philox_next64(&single)));
         assert_memory_equal(&many, &single, sizeof many);
         drupe_random_floats(&many, n, floats);
         for (size_t i = 0; i < n; i++)
@@ -70,8 +74,16 @@ static void test_many_are_one_by_one(void **state)
 /* Ranges of which many words, few, and none are refused. */
 static void test_integers(void **state)
 {
-    static const uint64_t ranges[] = {0, 1, 6, 999999, UINT32_MAX / 2 + 1, UINT32_MAX - 1, UINT32_MAX,
-                                      (uint64_t)UINT32_MAX + 1, UINT64_MAX / 2 + 1, UINT64_MAX};
+    static const uint64_t ranges[] = {0,
+                                      1,
+                                      6,
+                                      999999,
+                                      UINT32_MAX / 2 + 1,
+                                      UINT32_MAX - 1,
+                                      UINT32_MAX,
+                                      (uint64_t)UINT32_MAX + 1,
+                                      UINT64_MAX / 2 + 1,
+                                      UINT64_MAX};
     drupe_philox many = begin(), single = begin();
     uint64_t *out = malloc(70001 * sizeof *out);
     (void)state;
@@ -125,9 +137,12 @@ static void test_orders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),  cmocka_unit_test(test_counter_carries),
-        cmocka_unit_test(test_many_are_one_by_one), cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_laws),     cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_counter_carries),
+        cmocka_unit_test(test_many_are_one_by_one),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_laws),
+        cmocka_unit_test(test_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
