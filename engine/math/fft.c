@@ -146,7 +146,38 @@ static drupe_status line_complex(const fft_job *job, const fft_lines *in, const 
     return drupe_fft_line(job->plan, in, out, swap, job->fft->scale, shared);
 }
 
-/* The line of a real transform passes through memory of its own, as pairs. */
+typedef struct fold_job {
+    const fft_job *job;
+    void *line;
+    bool back;
+    size_t parts;
+} fold_job;
+
+static void fold_part(size_t part, void *user)
+{
+    const fold_job *fold = user;
+    const fft_plan *plan = fold->job->plan;
+    const size_t count = plan->n / 2 + 1, from = drupe_parallel_begin(count, part, fold->parts);
+    const size_t to = drupe_parallel_begin(count, part + 1, fold->parts);
+    fold->job->loops->line_fold(plan->half, plan->n, fold->back, fold->job->sign, from, to, fold->line);
+}
+
+static void line_fold(const fft_job *job, bool back, void *line, bool shared)
+{
+    fold_job fold = {job, line, back, 1};
+    if (shared) fold.parts = drupe_parallel_parts(job->plan->n / 2 + 1, 16384);
+    if (fold.parts > 1)
+        drupe_parallel(fold.parts, fold_part, &fold);
+    else
+        fold_part(0, &fold);
+}
+
+static size_t line_offset(const fft_job *job, const fft_lines *lines)
+{
+    return (size_t)lines->lane[0] * (job->fft->wide ? sizeof(double) : sizeof(float));
+}
+
+/* The line of a real transform passes through `line` as pairs: memory of its own, or that of the result. */
 static drupe_status line_real(const fft_job *job, const fft_lines *in, const fft_lines *out, void *line,
                               bool shared)
 {
@@ -158,17 +189,18 @@ static drupe_status line_real(const fft_job *job, const fft_lines *in, const fft
     if (fft->kind == DRUPE_FFT_HALF_REAL) {
         loops->line_take(in, fft->n / 2 + 1, line);
         if (job->paired)
-            loops->line_join(plan->half, plan->n, job->sign, line);
+            line_fold(job, true, line, shared);
         else
             loops->line_mirror(fft->n, job->sign, line);
         return drupe_fft_line(plan, &pairs, out, job->paired, scale, shared);
     }
     DRUPE_TRY(drupe_fft_line(plan, in, &pairs, !job->paired && fft->inverse, scale, shared));
     if (job->paired) {
-        loops->line_split(plan->half, plan->n, job->sign, line);
+        line_fold(job, false, line, shared);
         if (fft->kind == DRUPE_FFT_REAL) loops->line_mirror(fft->n, 1, line);
     }
-    loops->line_put(line, drupe_fft_result_length(fft), out);
+    if (line != (char *)out->data + line_offset(job, out))
+        loops->line_put(line, drupe_fft_result_length(fft), out);
     return DRUPE_OK;
 }
 
@@ -180,6 +212,8 @@ static drupe_status transform_line(const fft_job *job, size_t i, bool shared)
     const drupe_fft_kind kind = job->fft->kind;
     if (kind == DRUPE_FFT_COMPLEX || (kind == DRUPE_FFT_REAL && !job->paired))
         return line_complex(job, &in, &out, shared);
+    if (job->paired && kind != DRUPE_FFT_HALF_REAL && job->fft->inner == 1)
+        return line_real(job, &in, &out, job->out + line_offset(job, &out), shared);
     char *line = drupe_fft_blocks(job->fft->wide, (job->fft->n + 2) / 4 + 1, 1);
     if (!line) return DRUPE_E_NO_MEMORY;
     drupe_status status = line_real(job, &in, &out, line, shared);

@@ -40,10 +40,9 @@ static void FN(pass_any)(const fft_pass *pass, const VEC *restrict x, VEC *restr
     for (size_t p = 0; p < pass->groups; p++) {
         const REAL *w = p ? (const REAL *)pass->roots + 2 * (r - 1) * p : NULL;
         for (size_t q = 0; q < pass->run; q++)
-            for (size_t u = 0; u < UNITS; u++)
-                FN(fly_any)
-                (r, pass->turns, x + (p * pass->run + q) * STRIDE + u, in, w,
-                 y + (p * pass->run * r + q) * STRIDE + u, out);
+            for (size_t u = 0; u < UNITS; u++) FN(fly_any)
+        (r, pass->turns, x + (p * pass->run + q) * STRIDE + u, in, w,
+         y + (p * pass->run * r + q) * STRIDE + u, out);
     }
 }
 
@@ -218,8 +217,7 @@ const fft_loops FFT_TABLE(FFT_NAME, FN()) = {
     .mirror = FN(mirror),
     .line_take = FN(line_take),
     .line_put = FN(line_put),
-    .line_split = FN(line_split),
-    .line_join = FN(line_join),
+    .line_fold = FN(line_fold),
     .line_mirror = FN(line_mirror),
     .chirp_in = FN(chirp_in),
     .chirp_filter = FN(chirp_filter),

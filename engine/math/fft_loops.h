@@ -36,11 +36,11 @@ typedef struct fft_loops {
     /* Elements n/2 + 1 ... n - 1 of a real line's spectrum from those below; all conjugated when `sign` is
      * -1. */
     void (*mirror)(size_t n, double sign, void *block);
-    /* The same for a line alone (line_join does not swap); n elements into such a line and out of it. */
+    /* For a line alone: n elements into it and out of it; split, or `back` join (which does not swap), of
+     * elements `from` to `to` - 1 of 0 ... n / 2 and those opposite; mirror. */
     void (*line_take)(const fft_lines *lines, size_t n, void *line);
     void (*line_put)(const void *line, size_t n, const fft_lines *lines);
-    void (*line_split)(const void *half, size_t n, double sign, void *line);
-    void (*line_join)(const void *half, size_t n, double sign, void *line);
+    void (*line_fold)(const void *half, size_t n, bool back, double sign, size_t from, size_t to, void *line);
     void (*line_mirror)(size_t n, double sign, void *line);
     /* FFT_CHIRP: line[j] = x[j] chirp[j], zero to the convolution's length; line *= filter, parts swapped;
      * store line[j] chirp[j] scale. */

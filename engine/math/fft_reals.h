@@ -25,41 +25,62 @@ static void FN(line_put)(const void *line, size_t n, const fft_lines *lines)
     }
 }
 
-static void FN(line_split)(const void *half, size_t n, double sign, void *line)
+/* Elements k and n - k of a line from each other: the sum of one and the other's conjugate, plus and minus
+ * their difference turned by v = -i exp(-pi i k / n), or by its conjugate on the way back. */
+static void FN(fold_one)(const REAL *w, size_t n, size_t k, bool back, REAL sign, REAL *x)
 {
-    const REAL *w = half, s = (REAL)sign;
-    REAL *x = line;
-    for (size_t k = 0; k <= n / 2; k++) {
-        REAL *low = x + 2 * k, *high = x + 2 * (n - k);
-        const REAL *top = k ? high : x; /* element n is element 0 */
-        const REAL even_re = (low[0] + top[0]) * HALF, even_im = (low[1] - top[1]) * HALF;
-        const REAL odd_re = (low[1] + top[1]) * HALF, odd_im = (top[0] - low[0]) * HALF;
-        const REAL re = odd_re * w[2 * k] - odd_im * w[2 * k + 1],
-                   im = odd_re * w[2 * k + 1] + odd_im * w[2 * k];
-        low[0] = even_re + re;
-        low[1] = (even_im + im) * s;
-        high[0] = even_re - re;
-        high[1] = (im - even_im) * s;
-    }
+    REAL *low = x + 2 * k, *high = x + 2 * (n - k);
+    const REAL *top = k || back ? high : x; /* element n is element 0 before the split */
+    const REAL factor = back ? 1 : HALF, in = back ? sign : 1, out = back ? 1 : sign;
+    if (back && k == 0) low[1] = high[1] = 0; /* which a real line's spectrum has not */
+    const REAL low_im = low[1] * in, top_im = top[1] * in;
+    const REAL even_re = (low[0] + top[0]) * factor, even_im = (low_im - top_im) * factor;
+    const REAL odd_re = (low[0] - top[0]) * factor, odd_im = (low_im + top_im) * factor;
+    const REAL v_re = w[2 * k + 1], v_im = back ? w[2 * k] : -w[2 * k];
+    const REAL re = odd_re * v_re - odd_im * v_im, im = odd_re * v_im + odd_im * v_re;
+    low[0] = even_re + re;
+    low[1] = (even_im + im) * out;
+    high[0] = even_re - re;
+    high[1] = (im - even_im) * out;
 }
 
-static void FN(line_join)(const void *half, size_t n, double sign, void *line)
+#define FIRST(i)     ((i) & ~1)
+#define SECOND(i)    ((i) | 1)
+#define OTHER(i)     ((i) ^ 1)
+#define BACKWARD(i)  (W - 2 - ((i) & ~1) + ((i)&1))
+#define PLACES(a, F) __builtin_shufflevector(a, a, EACH(F))
+#define ONE_AND(i)   ((i)&1 ? -1 : 1)
+
+/* The same for k = from ... to - 1, a register of elements at a time. */
+static void FN(line_fold)(const void *half, size_t n, bool back, double sign, size_t from, size_t to,
+                          void *line)
 {
-    const REAL *w = half, s = (REAL)sign;
+    const REAL *w = half;
     REAL *x = line;
-    x[1] = x[2 * n + 1] = 0;
-    for (size_t k = 0; k <= n / 2; k++) {
-        REAL *low = x + 2 * k, *high = x + 2 * (n - k);
-        const REAL low_im = low[1] * s, high_im = high[1] * s, even_re = low[0] + high[0],
-                   even_im = low_im - high_im;
-        const REAL odd_re = low[0] - high[0], odd_im = low_im + high_im, c = w[2 * k], d = -w[2 * k + 1];
-        const REAL re = odd_re * c - odd_im * d, im = odd_re * d + odd_im * c;
-        low[0] = even_re - im;
-        low[1] = even_im + re;
-        high[0] = even_re + im;
-        high[1] = re - even_im;
+    const VEC conjugate = {EACH(ONE_AND)};
+    const VEC signs = (conjugate + (REAL)1) * HALF + ((REAL)1 - conjugate) * HALF * (REAL)sign;
+    const VEC in = back ? signs : conjugate * conjugate, out = back ? conjugate * conjugate : signs;
+    const REAL factor = back ? 1 : HALF, way = back ? -1 : 1;
+    size_t k = from;
+    for (; k < to && k == 0; k++) FN(fold_one)(w, n, k, back, (REAL)sign, x);
+    for (; k + WIDTH / 2 <= to && 2 * k + WIDTH - 1 <= n; k += WIDTH / 2) {
+        UVEC *low = (UVEC *)(x + 2 * k), *high = (UVEC *)(x + 2 * (n - k) - (WIDTH - 2));
+        const VEC turns = *(const UVEC *)(w + 2 * k), a = *low * in,
+                  b = PLACES(*high, BACKWARD) * in * conjugate;
+        const VEC even = (a + b) * factor, odd = (a - b) * factor;
+        const VEC turned =
+            odd * PLACES(turns, SECOND) + PLACES(odd, OTHER) * PLACES(turns, FIRST) * conjugate * way;
+        *low = (even + turned) * out;
+        *high = PLACES((even - turned) * conjugate * out, BACKWARD);
     }
+    for (; k < to; k++) FN(fold_one)(w, n, k, back, (REAL)sign, x);
 }
+#undef FIRST
+#undef SECOND
+#undef OTHER
+#undef BACKWARD
+#undef PLACES
+#undef ONE_AND
 
 static void FN(line_mirror)(size_t n, double sign, void *line)
 {
