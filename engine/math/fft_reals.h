@@ -6,7 +6,8 @@ static void FN(line_take)(const fft_lines *lines, size_t n, void *line)
     const REAL *x = (const REAL *)lines->data + lines->lane[0];
     const size_t valid = lines->valid[0] < n ? lines->valid[0] : n;
     REAL *y = line;
-    for (size_t j = 0; j < valid; j++) {
+    if (lines->step == 2 && lines->im == 1) memcpy(y, x, 2 * valid * sizeof(REAL));
+    for (size_t j = lines->step == 2 && lines->im == 1 ? valid : 0; j < valid; j++) {
         const REAL *at = x + (ptrdiff_t)j * lines->step;
         y[2 * j] = at[0];
         y[2 * j + 1] = lines->im ? at[lines->im] : 0;
