@@ -303,7 +303,7 @@ def test_ranges_of_unsigned_integers(device, args, dtype):
 
 
 @pytest.mark.parametrize("args, dtype", [((0, 300), "uint8"), ((-1, 5), "uint64"), ((200,), "int8"),
-                                         ((-1, 2**63 + 1, 2**62), None), ((5, -2, -1), "uint16")])
+                                         ((-1, 2**63 + 5, 2**62 + 1), None), ((5, -2, -1), "uint16")])
 def test_ranges_that_do_not_fit(host, args, dtype):
     with pytest.raises(OverflowError, match="does not fit into u?int"):
         da.arange(*args, dtype=dtype, device=host)
