@@ -1,5 +1,6 @@
 """The elementwise functions of drupe.array against NumPy's: values, special cases, types, and calls through NumPy."""
 import inspect
+import itertools
 import operator
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_functions_of_two(floats, name):
     same(getattr(da, name)(y, z), numpys(name)(a, b), rtol=6 * np.finfo(a.dtype).eps, signs=signs)
 
 
-@pytest.mark.every_type
+@pytest.mark.every_type("uint16")
 @pytest.mark.parametrize("name", ["abs", "ceil", "floor", "isfinite", "isinf", "isnan", "round", "trunc"])
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_stay_integers(device, name, dtype):
@@ -76,7 +77,7 @@ def test_integers_stay_integers(device, name, dtype):
     same(getattr(da, name)(da.asarray(a, device=device)), expected)
 
 
-@pytest.mark.every_type
+@pytest.mark.every_type("uint8")
 @pytest.mark.parametrize("name", FUNCTIONS + PAIRS)
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "uint64"])
 @np.errstate(all="ignore")
@@ -160,7 +161,7 @@ def compare(name, x, a):
     close(function(*x), expected, tolerance(name, expected.dtype))
 
 
-@pytest.mark.every_type
+@pytest.mark.every_type("float16", "complex64")
 @pytest.mark.parametrize("name", OF_ONE)
 @pytest.mark.parametrize("dtype", TYPES)
 @np.errstate(all="ignore")
@@ -171,7 +172,7 @@ def test_functions_of_one(device, name, dtype):
     compare(name, [da.asarray(a, device=device)], [a])
 
 
-@pytest.mark.every_type
+@pytest.mark.every_type("uint16", "float16", "complex64")
 @pytest.mark.parametrize("name", OF_TWO)
 @pytest.mark.parametrize("dtype", TYPES)
 @np.errstate(all="ignore")
@@ -184,7 +185,7 @@ def test_functions_of_a_pair(device, name, dtype):
     compare(name, [da.asarray(a, device=device), da.asarray(b, device=device)], [a, b])
 
 
-@pytest.mark.every_type
+@pytest.mark.every_type("uint16", "float16", "complex64")
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean"])
 @pytest.mark.parametrize("dtype", TYPES)
 @np.errstate(all="ignore")
@@ -204,10 +205,12 @@ def test_reductions_of_every_type(device, name, dtype):
                                    atol=scale * np.finfo(expected.dtype).eps if scale else 0)
 
 
-@pytest.mark.parametrize("pair", [(a, b) for a in ONE_OF_EACH_KIND for b in ONE_OF_EACH_KIND if a != b], ids="-".join)
+@pytest.mark.parametrize("pair", itertools.combinations(ONE_OF_EACH_KIND, 2), ids="-".join)
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "equal", "pow"])
 @np.errstate(all="ignore")
 def test_kinds_that_meet(device, pair, name):
+    if device.backend != "host" and name != "add" and pair[1] != "complex64":
+        return  # programs of the same casts
     a, b = numbers(pair[0]), numbers(pair[1], 1)
     if name == "pow":
         a, b = np.abs(a), np.abs(b)
