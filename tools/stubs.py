@@ -235,7 +235,7 @@ def operator(name, member):
     return None
 
 
-SHOWN = """__len__ __getitem__ __setitem__ __await__ __abs__ __array__ __bool__ __bytes__ __float__ __index__ __int__
+SHOWN = """__len__ __getitem__ __setitem__ __await__ __abs__ __array__ __bool__ __bytes__ __complex__ __float__ __index__ __int__
 __neg__ __pos__ __invert__ _submit_keep_args_alive _pointer""".split()
 
 
@@ -256,7 +256,8 @@ def class_stub(cls, properties):
                 written = "bool | None"
             lines.append(f"    @property\n    def {name}(self) -> {'int' if name == '_pointer' else written}: ...")
             if f"{owner}.{name}" in WRITABLE:
-                lines.append(f"    @{name}.setter\n    def {name}(self, value: {written}) -> None: ...")
+                taken = "Array | complex" if owner == "Array" else written
+                lines.append(f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ...")
         elif callable(member) or isinstance(member, staticmethod):
             line = method(owner, name, member)
             lines += [line] if line else []

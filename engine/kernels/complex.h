@@ -298,8 +298,11 @@ static inline TC T(reciprocal)(TC a)
 {
     return T(div)(MAKE(1, 0), a);
 }
+/* Of what is infinite in one part, the direction of that part, as NumPy has it. */
 static inline TC T(sign)(TC a)
 {
+    if (isinf(RE(a)) && !isinf(IM(a))) return MAKE(copysign((TREAL)1, RE(a)), 0);
+    if (isinf(IM(a)) && !isinf(RE(a))) return MAKE(0, copysign((TREAL)1, IM(a)));
     const TREAL size = hypot(RE(a), IM(a));
     if (size == 0) return MAKE(0, 0);
     return MAKE(RE(a) / size, IM(a) / size);

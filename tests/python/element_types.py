@@ -1,5 +1,5 @@
 """The element types, for tests: all of them on `host`, one of each kind where programs are built for every type.
-DRUPE_TEST_TYPES=all takes all of them everywhere."""
+A test that is marked every_type("uint8") takes these there. DRUPE_TEST_TYPES=all takes all of them everywhere."""
 import os
 
 import numpy as np
@@ -15,18 +15,20 @@ TYPES = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
 ONE_OF_EACH_KIND = ("bool", "int32", "uint16", "float16", "float32", "complex64")
 
 
-def on(filter_string):
+def on(filter_string, else_these=ONE_OF_EACH_KIND):
     """The types that are tested on a device, by its filter."""
     everywhere = os.environ.get("DRUPE_TEST_TYPES") == "all"
-    return TYPES if everywhere or filter_string.startswith("host") else ONE_OF_EACH_KIND
+    return TYPES if everywhere or filter_string.startswith("host") else else_these
 
 
 def keeps(item):
     """Whether a test that is marked `every_type` runs with its parameters."""
-    if item.get_closest_marker("every_type") is None:
+    mark = item.get_closest_marker("every_type")
+    if mark is None:
         return True
     parameters = item.callspec.params
-    return all(value in on(parameters["device"]) for value in parameters.values() if value in TYPES)
+    taken = on(parameters["device"], mark.args or ONE_OF_EACH_KIND)
+    return all(value in taken for value in parameters.values() if value in TYPES)
 
 
 def elements(dtype):

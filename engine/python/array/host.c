@@ -101,9 +101,16 @@ static drupe_dtype format_dtype(const Py_buffer *view)
     return drupe_py_dtype_of_kind(is_complex ? 'c' : kind, (size_t)view->itemsize);
 }
 
+/* Dates of NumPy show their bytes. */
+static bool is_date(PyObject *object)
+{
+    const char *name = Py_TYPE(object)->tp_name;
+    return strcmp(name, "numpy.datetime64") == 0 || strcmp(name, "numpy.timedelta64") == 0;
+}
+
 static bool view_check(PyObject *object, const Py_buffer *view)
 {
-    if (format_dtype(view) == DRUPE_DTYPE_NONE) {
+    if (format_dtype(view) == DRUPE_DTYPE_NONE || is_date(object)) {
         drupe_py_refuse(drupe_py_call("drupe._foreign", "elements", "(ss)", Py_TYPE(object)->tp_name,
                                       !view->format ? "B" : view->format));
         return false;

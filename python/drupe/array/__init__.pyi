@@ -21,14 +21,13 @@ from drupe._engine import zeros as zeros
 from drupe._engine import zeros_like as zeros_like
 
 __all__: list[str]
-class HostCopyWarning(UserWarning): ...
 def __array_namespace_info__() -> Any: ...
 abs: Operation
 acos: Operation
 acosh: Operation
 add: Operation
 all: Operation
-def allow_host_copies(allow: builtins.bool = True, /) -> Array: ...
+angle: Operation
 any: Operation
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = None, *, device: DeviceLike = None,
            usm_type: Literal["device", "shared", "host"] | None = None, queue: Queue | None = None) -> Array: ...
@@ -50,7 +49,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]: ...
 def can_cast(from_: Any, to: Any, /) -> builtins.bool: ...
 ceil: Operation
 def clip(x: Array, /, min: Any = None, max: Any = None, *, out: Any = None) -> Array: ...
+complex128: DType
+complex64: DType
 def concat(arrays: Any, /, *, axis: int | tuple[int, ...] | None = 0) -> Array: ...
+conj: Operation
 copysign: Operation
 cos: Operation
 cosh: Operation
@@ -75,6 +77,7 @@ class finfo:
     smallest_normal: float
     dtype: DType
 def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array: ...
+float16: DType
 float32: DType
 float64: DType
 floor: Operation
@@ -88,9 +91,12 @@ class iinfo:
     max: int
     min: int
     dtype: DType
+imag: Operation
 inf: float
+int16: DType
 int32: DType
 int64: DType
+int8: DType
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool: ...
 isfinite: Operation
 isinf: Operation
@@ -127,6 +133,7 @@ pi: float
 positive: Operation
 pow: Operation
 prod: Operation
+real: Operation
 reciprocal: Operation
 remainder: Operation
 def repeat(x: Array, repeats: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array: ...
@@ -153,6 +160,10 @@ def to_device(x: Array, device: DeviceLike, /) -> Array: ...
 def tril(x: Array, /, *, k: Any = 0) -> Array: ...
 def triu(x: Array, /, *, k: Any = 0) -> Array: ...
 trunc: Operation
+uint16: DType
+uint32: DType
+uint64: DType
+uint8: DType
 def unstack(x: Array, /, *, axis: int | tuple[int, ...] | None = 0) -> tuple[Array, ...]: ...
 def var(x: Array, /, *, axis: int | tuple[int, ...] | None = None, correction: Any = 0.0,
         keepdims: builtins.bool = False) -> Array: ...
