@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_LANE                                                                                         \
-    2048 /* elements of lines that go in lanes: two blocks of them stay in a cache of 1 MiB */
+/* Elements of lines that go in lanes: two blocks of them stay in a cache of 1 MiB. */
+#define LONGEST_LANE 2048
 
 typedef struct fft_job {
     const drupe_fft *fft;

@@ -222,7 +222,7 @@ class Generator:
 
     def integers(self, low, high=None, size=None, dtype="int64", endpoint=False):
         """Integers of low ... high - 1, or with endpoint=True ... high; with one limit from 0 on. As NumPy's of the
-        same seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for no integers."""
+        same seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for none."""
         low, high = (0, low) if high is None else (low, high)
         dtype = _engine.DType(dtype)
         if dtype.kind not in "biu":
