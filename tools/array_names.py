@@ -17,27 +17,33 @@ BEGIN, END = "<!-- names: written by tools/array_names.py -->", "<!-- end of nam
 
 # Topics in the order of the page: names of operations and of functions in C, and modules of drupe/array.
 TOPICS = {
-    "Making": ("asarray empty zeros ones full empty_like zeros_like ones_like full_like arange linspace eye meshgrid tril triu "
-               "asnumpy _making"),
+    "Making": (
+        "asarray empty zeros ones full empty_like zeros_like ones_like full_like arange linspace eye meshgrid tril "
+        "triu asnumpy _making"),
     "Shape": "broadcast_to permute_dims matrix_transpose expand_dims squeeze _shapes _joining _padding",
     "Indexing": "_indexing _take",
-    "Arithmetic": ("add subtract multiply divide floor_divide remainder pow negative positive abs square sqrt reciprocal sign "
-                   "maximum minimum clip fmod divmod float_power fabs fmax fmin cbrt rsqrt hypot gcd lcm"),
+    "Arithmetic": (
+        "add subtract multiply divide floor_divide remainder pow negative positive abs square sqrt reciprocal sign "
+        "maximum minimum clip fmod divmod float_power fabs fmax fmin cbrt rsqrt hypot gcd lcm"),
     "Rounding": "ceil floor trunc round",
     "Exponents and logarithms": "exp expm1 exp2 log log1p log2 log10 logaddexp logaddexp2 ldexp frexp",
-    "Angles": "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh deg2rad rad2deg sinc angle unwrap",
-    "Comparison and choice": ("equal not_equal less less_equal greater greater_equal where select heaviside nan_to_num "
-                              "_comparing"),
-    "Floating-point and complex numbers": ("isfinite isinf isnan isposinf isneginf signbit copysign nextafter real imag conj "
-                                           "proj real_if_close iscomplex iscomplexobj isreal isrealobj isscalar"),
-    "Logic and bits": ("logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_invert "
-                       "bitwise_left_shift bitwise_right_shift bitwise_count"),
+    "Angles": (
+        "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh deg2rad rad2deg sinc angle unwrap"),
+    "Comparison and choice": (
+        "equal not_equal less less_equal greater greater_equal where select heaviside nan_to_num _comparing"),
+    "Floating-point and complex numbers": (
+        "isfinite isinf isnan isposinf isneginf signbit copysign nextafter real imag conj proj real_if_close "
+        "iscomplex iscomplexobj isreal isrealobj isscalar"),
+    "Logic and bits": (
+        "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_invert "
+        "bitwise_left_shift bitwise_right_shift bitwise_count"),
     "Reductions and statistics": "sum prod max min any all _statistics",
     "Sorting, searching, sets": "_sorting _order _sets",
     "Products": "matmul vecdot _products",
     "Neighbours, polynomials, averages": "diff _numeric",
-    "Types and devices": ("astype result_type can_cast isdtype finfo iinfo to_device __array_namespace_info__ "
-                          "allow_host_copies HostCopyWarning Array DType _inspect _copies"),
+    "Types and devices": (
+        "astype result_type can_cast isdtype finfo iinfo to_device __array_namespace_info__ allow_host_copies "
+        "HostCopyWarning Array DType _inspect _copies"),
     "Constants": "e pi inf nan newaxis euler_gamma",
     "More": "",
 }

@@ -93,16 +93,6 @@ class ArrayMethods:
         """
         self[...] = value
 
-    def dot(self, other, /):
-        """Product of matrices and vectors, as @ has it; with a number, of each element.
-
-        >>> da.asarray([1.0, 2.0]).dot(da.asarray([3.0, 4.0])).item()
-        11.0
-        """
-        from drupe import array
-
-        return array.dot(self, other)
-
     def repeat(self, repeats, axis=None):
         """Each element so often in a row: repeat().
 
@@ -206,7 +196,12 @@ class ArrayMethods:
         return self.asnumpy().tobytes(order)
 
     def resize(self, *shape, refcheck=True):
-        """Refused: the memory of an array keeps its size. Take reshape(), a slice, drupe.array.pad() or tile()."""
+        """Refused: the memory of an array keeps its size. Take reshape(), a slice, drupe.array.pad() or tile().
+
+        >>> da.zeros(2).resize(4)
+        Traceback (most recent call last):
+        TypeError: an array on a device keeps its number of elements: ...
+        """
         raise TypeError("an array on a device keeps its number of elements: x.reshape() gives them another shape, a "
                         "slice leaves some out, drupe.array.pad() and tile() make a larger array")
 

@@ -380,10 +380,18 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
-     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.")},
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.\n\n"
+               "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
+               "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
+               ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},
     {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
-     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.")},
+     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.\n\n"
+               "x: an array. shape: that of the result, of as many axes or more. Elements that are shown often\n"
+               "cannot be written. ValueError: x does not broadcast to the shape.\n\n"
+               ">>> da.broadcast_to(da.asarray([1, 2]), (2, 2)).tolist()\n[[1, 2], [1, 2]]")},
     {"permute_dims", DRUPE_PY_FAST(module_permute_dims),
-     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.")},
+     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.\n\n"
+               "x: an array. axes: those of x in the order of the result. ValueError: not every axis is there\n"
+               "once.\n\n>>> da.permute_dims(da.zeros((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)")},
     {NULL, NULL, 0, NULL},
 };

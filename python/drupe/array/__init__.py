@@ -15,12 +15,12 @@ from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
                                       heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
-                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, select, sinc)
+                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
-                                  concatenate, delete, dsplit, dstack, fliplr, flipud, hsplit, hstack, insert, ravel,
-                                  rollaxis, rot90, split, swapaxes, transpose, vsplit, vstack)
+                                  concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
+                                  rot90, split, swapaxes, transpose, vsplit, vstack)
 from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, copyto, diag, diagflat, diagonal,
                                  fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace, identity,
                                  indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
@@ -29,8 +29,8 @@ from drupe.array._numeric import (apply_along_axis, average, convolve, correlate
 from drupe.array._padding import pad
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
-from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis, repeat,
-                                 reshape, roll, stack, tile, tril, triu, unstack, vecdot)
+from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
+                                 repeat, reshape, roll, stack, tile, tril, triu, unstack, vecdot)
 from drupe.array._statistics import clip, count_nonzero, mean, std, var
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
@@ -77,8 +77,15 @@ def _real(what, number):
     return int(number)
 
 
-def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
-    """Numbers from start (0 if one limit is given) to before stop."""
+def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
+    """Numbers from start (0 if one limit is given) to before stop.
+
+    start, stop, step: real numbers. dtype: of the elements; None for int64 where all three are integers, else for the
+    default float. ValueError: step is 0; OverflowError: a number does not fit into the type.
+
+    >>> da.arange(1, 7, 2).tolist()
+    [1, 3, 5]
+    """
     start, stop = (0, start) if stop is None else (_real("start", start), stop)
     stop, step = _real("stop", stop), 1 if step is None else _real("step", step)
     if step == 0 or not _math.isfinite(step):
@@ -96,8 +103,15 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, 
     return _engine._sequence(count if count > 0 else 0, start, step, dtype, device, usm_type, queue)
 
 
-def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
-    """Numbers evenly spaced from start to stop."""
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
+    """Numbers evenly spaced from start to stop.
+
+    num: how many. endpoint: whether stop is the last one. dtype: of the elements, None for the default float; integers
+    are rounded down. ValueError: num is negative.
+
+    >>> da.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     start, stop = float(_real("start", start)), float(_real("stop", stop))
     if not hasattr(num, "__index__"):
         raise TypeError(f"num must be an integer, not {type(num).__name__}")
@@ -122,9 +136,9 @@ def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=
 def astype(x, dtype, /, *, copy=True, device=None):
     """The elements of x as another data type.
 
-    x: an array of any shape. copy: False gives x itself where it has that type. device: where the result lives, None for
-    where x does; another one takes a copy. Returns an array of x's shape. TypeError: complex numbers as real ones, whose
-    real() or abs() is taken first.
+    x: an array of any shape. copy: False gives x itself where it has that type. device: where the result lives, None
+    for where x does; another one takes a copy. Returns an array of x's shape. TypeError: complex numbers as real ones,
+    whose real() or abs() is taken first.
 
     >>> da.astype(da.asarray([1.7, 2.0]), "int64").tolist()
     [1, 2]
@@ -204,7 +218,11 @@ def _scalar_kind(item):
 
 def result_type(*arrays_and_dtypes):
     """The common data type of arrays, data types and numbers. A number changes the type of the others only when its
-    kind (bool, int, float) is above theirs, to int64 or float64, as operators do."""
+    kind (bool, int, float) is above theirs, to int64 or float64, as operators do.
+
+    >>> da.result_type("float32", 3) == "float32"
+    True
+    """
     common, scalar, double = None, 0, True
     for item in arrays_and_dtypes:
         if kind := _scalar_kind(item):

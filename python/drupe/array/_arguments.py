@@ -31,10 +31,5 @@ def in_c_order(function, order):
 def only_c_order(function, order):
     """ValueError for an order of elements in memory that no array has."""
     if not in_c_order(function, order):
-        raise ValueError(f"{function}: arrays are made in C order. A view with the axes reversed, x.T, has the elements "
-                         "of its columns side by side.")
-
-
-def replaced(items, place, item):
-    """A tuple with another item at one place."""
-    return (*items[:place], item, *items[place + 1:])
+        raise ValueError(f"{function}: arrays are made in C order. A view with the axes reversed, x.T, has the "
+                         "elements of its columns side by side.")

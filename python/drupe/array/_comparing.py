@@ -1,4 +1,4 @@
-"""Comparisons of whole arrays, with NumPy's names. The results are arrays, so nothing waits before their truth is asked."""
+"""Comparisons of whole arrays, with NumPy's names. The results are arrays: nothing waits before a truth is asked."""
 from drupe import _engine
 from drupe.array._arguments import need
 
@@ -48,8 +48,8 @@ def allclose(x1, x2, /, rtol=1e-05, atol=1e-08, equal_nan=False):
 def array_equal(x1, x2, /, equal_nan=False):
     """Whether both have the same shape and equal elements.
 
-    x1, x2: arrays, or what asarray() takes, one array at least. equal_nan: whether NaN is equal to NaN. Returns a bool in
-    an array without dimensions, whose truth waits.
+    x1, x2: arrays, or what asarray() takes, one array at least. equal_nan: whether NaN is equal to NaN. Returns a bool
+    in an array without dimensions, whose truth waits.
 
     >>> bool(da.array_equal(da.asarray([1, 2]), da.asarray([1, 2])))
     True

@@ -82,7 +82,8 @@ Returns an array on the queue of the operands. TypeError: no operand is an array
 does not take; ExecutionPlacementError: operands on different queues{shapes}."""
 _REDUCED = """x: an array of any shape. axis: one axis, several in a tuple, or None for all. keepdims: whether the axes
 stay, with size 1.{dtype} out: an array of the result's shape that receives it. Returns an array
-without these axes. IndexError: an axis that x does not have; TypeError: a data type that the operation does not take."""
+without these axes. IndexError: an axis that x does not have; TypeError: a data type that the operation does not
+take."""
 
 
 def operation(name, parameters, sentence):

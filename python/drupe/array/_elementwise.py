@@ -32,8 +32,8 @@ def _given(result, out):
 def round(x, /, decimals=0, *, out=None):
     """The nearest number with so many decimals; of two as near, the one whose last digit is even.
 
-    x: an array of any shape. decimals: digits behind the point, or before it if negative; 0 without it. out: an array of
-    the result's shape that receives it. Returns an array of x's shape and data type.
+    x: an array of any shape. decimals: digits behind the point, or before it if negative; 0 without it. out: an array
+    of the result's shape that receives it. Returns an array of x's shape and data type.
 
     >>> da.round(da.asarray([0.5, 1.5, 2.126]), 2).tolist()
     [0.5, 1.5, 2.13]
@@ -413,23 +413,3 @@ def ldexp(x1, x2, /, *, out=None):
     dtype = x1.dtype if isinstance(x1, _engine.Array) else None
     first, second = (exp2(part.astype(dtype) if dtype else part) for part in (half, x2 - half))
     return _ops["multiply"](x1 * first, second, out=out)
-
-
-def select(conditions, choices, /, default=0):
-    """Of each element the choice that belongs to the first condition that is true, or `default`.
-
-    conditions: a sequence of arrays of bools. choices: as many arrays or numbers; all broadcast with each other.
-    ValueError: not as many, or none.
-
-    >>> x = da.arange(4)
-    >>> da.select([x < 1, x < 3], [x, x * 10], -1).tolist()
-    [0, 10, 20, -1]
-    """
-    conditions, choices = list(conditions), list(choices)
-    if not conditions or len(conditions) != len(choices):
-        raise ValueError(f"select: {len(conditions)} conditions for {len(choices)} choices")
-    need("select", *conditions)
-    result = default
-    for condition, choice in zip(reversed(conditions), reversed(choices)):
-        result = _ops["where"](condition, choice, result)
-    return result

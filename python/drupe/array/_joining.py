@@ -2,7 +2,7 @@
 import operator
 
 from drupe import _engine
-from drupe.array._arguments import in_c_order, need, replaced, several
+from drupe.array._arguments import in_c_order, need, several
 from drupe.array._axes import one_axis
 
 
@@ -95,7 +95,8 @@ def atleast_2d(*arrays):
 
 
 def atleast_3d(*arrays):
-    """Views with three dimensions at least: (1, n, 1) of n elements, (m, n, 1) of a matrix. Several arrays give a tuple.
+    """Views with three dimensions at least: (1, n, 1) of n elements, (m, n, 1) of a matrix. Several arrays give a
+    tuple.
 
     arrays: of any shape and data type. TypeError: what is no array.
 
@@ -144,8 +145,8 @@ def split(x, indices_or_sections, /, axis=0):
     if hasattr(indices_or_sections, "__index__") and not hasattr(indices_or_sections, "__len__"):
         count, length = operator.index(indices_or_sections), x.shape[one_axis(axis, x.ndim)]
         if count > 0 and length % count:
-            raise ValueError(f"split: {length} elements do not give {count} parts of the same size; array_split() gives "
-                             "parts of different sizes")
+            raise ValueError(f"split: {length} elements do not give {count} parts of the same size; array_split() "
+                             "gives parts of different sizes")
     return array_split(x, indices_or_sections, axis)
 
 
@@ -313,86 +314,6 @@ def append(x, values, /, axis=None):
     return _concat([x, values], axis)
 
 
-def _places(function, places, length):
-    """Integers, a slice, or one integer, as a list of numbers from 0 on."""
-    if isinstance(places, slice):
-        return list(range(*places.indices(length)))
-    if isinstance(places, _engine.Array):
-        places = places.tolist()
-    listed = [places] if hasattr(places, "__index__") and not hasattr(places, "__len__") else list(places)
-    if listed and all(type(place).__name__ in ("bool", "bool_") for place in listed):
-        if len(listed) != length:
-            raise ValueError(f"{function}: a mask of {len(listed)} for an axis of size {length}")
-        return [i for i, chosen in enumerate(listed) if chosen]
-    return [operator.index(place) for place in listed]
-
-
-def delete(x, places, /, axis=None):
-    """x without the parts at some places of an axis; None flattens first.
-
-    x: an array of any data type. places: an integer, a slice, a sequence of integers or a mask; those of an array are
-    waited for. Returns a new array. IndexError: a place that x does not have.
-
-    >>> da.delete(da.asarray([1, 2, 3, 4]), [0, 2]).tolist()
-    [2, 4]
-    """
-    need("delete", x)
-    x, axis = (x.reshape(-1), 0) if axis is None else (x, one_axis(axis, x.ndim))
-    length = x.shape[axis]
-    gone = {one_axis(place, length) if -length <= place < length else _out("delete", place, length)
-            for place in _places("delete", places, length)}
-    parts, start, whole = [], 0, (slice(None),) * axis
-    for stop in [*sorted(gone), length]:
-        if stop > start:
-            parts.append(x[(*whole, slice(start, stop))])
-        start = stop + 1
-    return _concat(parts or [x[(*whole, slice(0, 0))]], axis)
-
-
-def _out(function, place, length):
-    raise IndexError(f"{function}: place {place} is out of bounds for an axis of size {length}")
-
-
-def insert(x, places, values, /, axis=None):
-    """x with values put in before some places of an axis; None flattens first.
-
-    x: an array. places: an integer, a slice or a sequence of integers, which count in x as it was. values: an array, a
-    number or a sequence that broadcasts to the parts put in; cast to the data type of x. Returns a new array.
-    IndexError: a place that x does not have.
-
-    >>> da.insert(da.asarray([1, 2, 3]), 1, 9).tolist()
-    [1, 9, 2, 3]
-    """
-    need("insert", x)
-    x, axis = (x.reshape(-1), 0) if axis is None else (x, one_axis(axis, x.ndim))
-    length, whole = x.shape[axis], (slice(None),) * axis
-    single = hasattr(places, "__index__") and not hasattr(places, "__len__")
-    listed = [place + length if place < 0 else place for place in _places("insert", places, length)]
-    for place in listed:
-        if not 0 <= place <= length:
-            _out("insert", place, length)
-    if not isinstance(values, _engine.Array):
-        values = _engine.asarray(values, queue=x.queue)
-    if len(listed) == 1:  # one place takes as many parts as there are values
-        values = values[(None,) * (x.ndim - values.ndim)] if values.ndim < x.ndim else values
-        values = _engine.permute_dims(values, _moved(values.ndim, 0, axis)) if single else values
-        listed = listed * values.shape[axis]
-    values = _engine.broadcast_to(values.astype(x.dtype, copy=False), replaced(x.shape, axis, len(listed)))
-    parts, start = [], 0
-    for number, place in sorted(enumerate(listed), key=lambda pair: pair[1]):
-        if place > start:
-            parts.append(x[(*whole, slice(start, place))])
-        parts.append(values[(*whole, slice(number, number + 1))])
-        start = place
-    return _concat([*parts, x[(*whole, slice(start, None))]], axis)
-
-
-def _moved(ndim, source, destination):
-    axes = [a for a in range(ndim) if a != source]
-    axes.insert(destination, source)
-    return tuple(axes)
-
-
 # --- Turning -----------------------------------------------------------------------------------------------------
 
 def fliplr(x, /):
@@ -426,7 +347,8 @@ def flipud(x, /):
 def rot90(x, /, k=1, axes=(0, 1)):
     """A view turned by 90 degrees k times, from the first of two axes towards the second.
 
-    x: an array of two dimensions at least. ValueError: not two different axes; IndexError: an axis that x does not have.
+    x: an array of two dimensions at least. ValueError: not two different axes; IndexError: an axis that x does not
+    have.
 
     >>> da.rot90(da.asarray([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]

@@ -13,8 +13,8 @@ _ops = _engine.operations
 def array(obj, /, dtype=None, *, copy=True, order="K", ndmin=0, device=None, usm_type=None, queue=None):
     """A new array of a number, nested sequences, an array, or anything with the buffer protocol, as asarray() takes it.
 
-    dtype: of the elements, or None for that of obj. copy: False and None take an array as it is where it fits. ndmin: how
-    many dimensions there are at least, the new ones in front. ValueError: order "F".
+    dtype: of the elements, or None for that of obj. copy: False and None take an array as it is where it fits. ndmin:
+    how many dimensions there are at least, the new ones in front. ValueError: order "F".
 
     >>> da.array([1, 2], ndmin=2).tolist()
     [[1, 2]]
@@ -111,8 +111,8 @@ def frombuffer(buffer, /, dtype=float, count=-1, offset=0, *, device=None, usm_t
     dtype: of the elements. count: how many, -1 for all. offset: bytes before the first. ValueError: the bytes are no
     whole number of elements, or there are too few.
 
-    >>> da.frombuffer(b"abc", "int8").tolist()
-    [97, 98, 99]
+    >>> da.frombuffer(bytes([5, 0, 0, 0]), "int32").tolist()
+    [5]
     """
     import numpy
 
@@ -213,7 +213,8 @@ def diagonal(x, /, offset=0, axis1=0, axis2=1):
     """The elements on a diagonal of the matrices that two axes make, along a new last axis.
 
     x: an array of two dimensions at least. offset: the column in which the diagonal begins, negative for a row. Returns
-    a view where the elements of x lie side by side, else a new array. ValueError: fewer dimensions, the same axis twice.
+    a view where the elements of x lie side by side, else a new array. ValueError: fewer dimensions, the same axis
+    twice.
 
     >>> da.diagonal(da.asarray([[1, 2], [3, 4]])).tolist()
     [1, 4]
@@ -279,8 +280,8 @@ def diagflat(x, /, k=0):
 def fill_diagonal(x, value, /):
     """Write a number on the main diagonal of a matrix, in place.
 
-    x: an array with two dimensions. value: a number, or an array that broadcasts to the diagonal. ValueError: a different
-    number of dimensions.
+    x: an array with two dimensions. value: a number, or an array that broadcasts to the diagonal. ValueError: a
+    different number of dimensions.
 
     >>> x = da.zeros((2, 2))
     >>> da.fill_diagonal(x, 3)
@@ -302,8 +303,8 @@ def fill_diagonal(x, value, /):
 def vander(x, /, N=None, increasing=False):
     """The powers of each element in a row: N of them, the highest first unless they increase.
 
-    x: an array with one dimension. N: the number of columns, or None for as many as rows. ValueError: a different number
-    of dimensions, or a negative N.
+    x: an array with one dimension. N: the number of columns, or None for as many as rows. ValueError: a different
+    number of dimensions, or a negative N.
 
     >>> da.vander(da.asarray([2, 3]), 3).tolist()
     [[4, 2, 1], [9, 3, 1]]
@@ -326,8 +327,8 @@ def vander(x, /, N=None, increasing=False):
 def logspace(start, stop, /, num=50, *, endpoint=True, base=10.0, dtype=None, device=None, usm_type=None, queue=None):
     """Numbers whose logarithms are evenly spaced: powers of `base` from base**start to base**stop.
 
-    start, stop, base: numbers. num: how many, 50 without it. endpoint: whether base**stop is the last one. dtype: of the
-    result, or None for the default float. ValueError: num is negative.
+    start, stop, base: numbers. num: how many, 50 without it. endpoint: whether base**stop is the last one. dtype: of
+    the result, or None for the default float. ValueError: num is negative.
 
     >>> da.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
@@ -352,8 +353,8 @@ def geomspace(start, stop, /, num=50, *, endpoint=True, dtype=None, device=None,
     if start * stop <= 0:
         raise ValueError("geomspace: start and stop must not be 0, and must have the same sign")
     sign = math.copysign(1.0, start)
-    x = logspace(math.log10(abs(start)), math.log10(abs(stop)), num, endpoint=endpoint, device=device, usm_type=usm_type,
-                 queue=queue)
+    x = logspace(math.log10(abs(start)), math.log10(abs(stop)), num, endpoint=endpoint, device=device,
+                 usm_type=usm_type, queue=queue)
     x = x if sign > 0 else _ops["negative"](x)
     if x.shape[0]:
         x[0] = start
@@ -409,7 +410,8 @@ mgrid = _Grid("mgrid", False, """Coordinates on a grid, written as slices: an ar
     >>> da.mgrid[0:2, 0:2].tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """)
-ogrid = _Grid("ogrid", True, """Coordinates on a grid, written as slices: a tuple of arrays that broadcast with each other.
+ogrid = _Grid("ogrid", True, """Coordinates on a grid, written as slices: a tuple of arrays that broadcast with each
+other.
 
     A slice start:stop:step gives the numbers of arange(), and start:stop:5j five numbers of linspace(). TypeError: what
     is no slice with an end.

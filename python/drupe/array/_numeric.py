@@ -30,8 +30,8 @@ def average(x, /, axis=None, weights=None, *, keepdims=False):
     if weights.shape != x.shape:
         if axis is None or isinstance(axis, (tuple, list)) or weights.ndim != 1 or \
                 weights.shape[0] != x.shape[one_axis(axis, x.ndim)]:
-            raise ValueError(f"average: weights of shape {weights.shape} fit neither the array's shape {x.shape} nor one "
-                             "of its axes")
+            raise ValueError(f"average: weights of shape {weights.shape} fit neither the array's shape {x.shape} nor "
+                             "one of its axes")
         weights = weights.reshape((-1,) + (1,) * (x.ndim - 1 - one_axis(axis, x.ndim)))
     weights = _engine.broadcast_to(_real(weights), x.shape)
     total = _ops["sum"](weights, axis=axis, keepdims=keepdims)
@@ -140,7 +140,8 @@ def gradient(f, /, *varargs, axis=None, edge_order=1):
 def _slope(f, axis, h, edge_order):
     length, whole = f.shape[axis], (slice(None),) * axis
     if length < edge_order + 1:
-        raise ValueError(f"gradient needs {edge_order + 1} elements at least along each axis, and axis {axis} has {length}")
+        raise ValueError(f"gradient needs {edge_order + 1} elements at least along each axis, and axis {axis} has "
+                         f"{length}")
 
     def at(start, stop=None):
         return f[(*whole, slice(start, stop))]
@@ -178,8 +179,8 @@ def _slope(f, axis, h, edge_order):
 def trapezoid(y, /, x=None, dx=1.0, axis=-1):
     """Integral along an axis by the rule of trapezoids.
 
-    y: an array. x: the coordinates, an array with one dimension or of y's shape, or None for neighbours at a distance of
-    dx. Returns an array without that axis.
+    y: an array. x: the coordinates, an array with one dimension or of y's shape, or None for neighbours at a distance
+    of dx. Returns an array without that axis.
 
     >>> da.trapezoid(da.asarray([1.0, 2.0, 3.0])).item()
     4.0
@@ -224,9 +225,9 @@ def _window(function, x1, x2):
 def convolve(x1, x2, /, mode="full"):
     """Sums of products of x1 with x2 reversed and moved along it.
 
-    x1, x2: arrays with one dimension, not empty. mode: "full" (n + m - 1 numbers), "same" (as many as the longer one has)
-    or "valid" (only where both overlap wholly). ValueError: another mode or shape. The shorter one decides how much work
-    this is: an operation for each of its elements.
+    x1, x2: arrays with one dimension, not empty. mode: "full" (n + m - 1 numbers), "same" (as many as the longer one
+    has) or "valid" (only where both overlap wholly). ValueError: another mode or shape. The shorter one decides how
+    much work this is: an operation for each of its elements.
 
     >>> da.convolve(da.asarray([1, 2, 3]), da.asarray([0, 1])).tolist()
     [0, 1, 2, 3]
@@ -307,8 +308,8 @@ def apply_along_axis(function, axis, x, /, *args, **options):
 def unwrap(x, /, discont=None, *, axis=-1, period=2 * math.pi):
     """Angles without jumps: where neighbours are further apart than half a period, whole periods are added.
 
-    x: an array of a real type. discont: the smallest jump that is taken away, half a period without it. Returns an array
-    of x's shape.
+    x: an array of a real type. discont: the smallest jump that is taken away, half a period without it. Returns an
+    array of x's shape.
 
     >>> da.unwrap(da.asarray([0.0, 3.0, 6.0, 2.5]), period=6.0).tolist()
     [0.0, 3.0, 6.0, 8.5]

@@ -104,11 +104,12 @@ def pad(x, pad_width, /, mode="constant", *, constant_values=0, end_values=0, st
         reflect_type="even"):
     """A new array with a border around the elements of x.
 
-    x: an array of any data type. pad_width: the width of the border: a number, a pair (before, after), or a pair for each
-    axis. mode: what the border holds: "constant" (constant_values), "edge" (the outermost elements), "reflect" and
-    "symmetric" (the elements mirrored at the edge, without and with the outermost one), "wrap" (those of the other side),
-    "linear_ramp" (from the edge to end_values), "maximum", "minimum", "mean" (of the stat_length outermost elements),
-    "empty" (nothing). ValueError: another mode, negative widths, or an empty axis of which elements are wanted.
+    x: an array of any data type. pad_width: the width of the border: a number, a pair (before, after), or a pair for
+    each axis. mode: what the border holds: "constant" (constant_values), "edge" (the outermost elements), "reflect" and
+    "symmetric" (the elements mirrored at the edge, without and with the outermost one), "wrap" (those of the other
+    side), "linear_ramp" (from the edge to end_values), "maximum", "minimum", "mean" (of the stat_length outermost
+    elements), "empty" (nothing). ValueError: another mode, negative widths, or an empty axis of which elements are
+    wanted.
 
     >>> da.pad(da.asarray([1, 2, 3]), (2, 1), "edge").tolist()
     [1, 1, 1, 2, 3, 3]

@@ -1,4 +1,4 @@
-"""Names of NumPy's, CuPy's and dpctl.tensor's that drupe.array does not have, and what to use instead; and second names."""
+"""Names of NumPy, CuPy and dpctl.tensor that drupe.array does not have, with what to use instead; second names."""
 
 # Names by which NumPy, or dpctl.tensor, knows functions that have another one in the array API.
 ALIASES = {
@@ -60,16 +60,19 @@ INSTEAD = {
     "longdouble": "The widest floating-point type is float64.", "clongdouble": "The widest complex type is complex128.",
     "float128": "The widest floating-point type is float64.", "half": "It is float16.", "single": "It is float32.",
     "double": "It is float64.", "csingle": "It is complex64.", "cdouble": "It is complex128.", "intp": "It is int64.",
-    "bool_": "It is bool.", "int_": "It is int64.", "uint": "It is uint64.", "byte": "It is int8.", "ubyte": "It is uint8.",
+    "bool_": "It is bool.", "int_": "It is int64.", "uint": "It is uint64.",
+    "byte": "It is int8.", "ubyte": "It is uint8.",
     "short": "It is int16.", "ushort": "It is uint16.", "intc": "It is int32.", "uintc": "It is uint32.",
-    "longlong": "It is int64.", "ulonglong": "It is uint64.", "complex_": "It is complex128.", "float_": "It is float64.",
+    "longlong": "It is int64.", "ulonglong": "It is uint64.", "complex_": "It is complex128.",
+    "float_": "It is float64.",
     "recarray": _ONE_NUMBER, "record": _ONE_NUMBER, "rec": _ONE_NUMBER, "char": _ONE_NUMBER, "strings": _ONE_NUMBER,
     "ma": "Keep a mask beside the array: where(mask, x, 0).", "poly1d": "Take polyval() with the coefficients.",
     "polyfit": "Take NumPy's of x.asnumpy(), and polyval() on the device.",
     "polynomial": "Take NumPy's of x.asnumpy(), and polyval() on the device.",
     "roots": _HOST, "poly": _HOST, "polyadd": _HOST, "polymul": _HOST, "polydiv": _HOST,
     "histogramdd": "Take histogram() of each axis, or bincount() of indices of your own.",
-    "packbits": "Take sums of shifted bits: (x << da.arange(8)).", "unpackbits": "Take (x[:, None] >> da.arange(8)) & 1.",
+    "packbits": "Take sums of shifted bits: (x << da.arange(8)).",
+    "unpackbits": "Take (x[:, None] >> da.arange(8)) & 1.",
     "may_share_memory": "Compare x.usm_data: views share it.", "shares_memory": "Compare x.usm_data: views share it.",
     "ElementwiseKernel": "Kernels are drupe.Program(source).", "RawKernel": "Kernels are drupe.Program(source).",
     "RawModule": "Kernels are drupe.Program(source).", "ReductionKernel": "Kernels are drupe.Program(source).",

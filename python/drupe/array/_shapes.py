@@ -131,8 +131,8 @@ def flip(x, /, *, axis=None):
 def moveaxis(x, source, destination, /):
     """A view with axes moved to other places; the others keep their order.
 
-    x: an array of any data type. source, destination: an axis each, or as many in tuples. IndexError: an axis that x does
-    not have; ValueError: not as many places as axes, or one twice.
+    x: an array of any data type. source, destination: an axis each, or as many in tuples. IndexError: an axis that x
+    does not have; ValueError: not as many places as axes, or one twice.
 
     >>> da.moveaxis(da.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -152,8 +152,8 @@ def roll(x, /, shift, *, axis=None):
     """The elements moved along the axes by `shift` places; what leaves at the end comes in at the beginning. None moves
     through the flattened array.
 
-    x: an array of any data type. shift: an integer, or one for each axis. axis: one axis, or several in a tuple. Returns
-    a new array. IndexError: an axis that x does not have; ValueError: not as many shifts as axes.
+    x: an array of any data type. shift: an integer, or one for each axis. axis: one axis, or several in a tuple.
+    Returns a new array. IndexError: an axis that x does not have; ValueError: not as many shifts as axes.
 
     >>> da.roll(da.asarray([1, 2, 3, 4]), 1).tolist()
     [4, 1, 2, 3]
@@ -198,8 +198,8 @@ def repeat(x, repeats, /, *, axis=None):
 def tile(x, repetitions, /):
     """The array itself repeated along each axis, as often as `repetitions` says.
 
-    x: an array of any data type. repetitions: an integer for the last axis, or a tuple; it may have more entries than x has
-    axes, or fewer. Returns a new array. ValueError: a negative number.
+    x: an array of any data type. repetitions: an integer for the last axis, or a tuple; it may have more entries than x
+    has axes, or fewer. Returns a new array. ValueError: a negative number.
 
     >>> da.tile(da.asarray([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -231,8 +231,8 @@ def unstack(x, /, *, axis=0):
 def meshgrid(*arrays, indexing="xy"):
     """Coordinates on a grid, an array for each of the one-dimensional arrays, as a tuple.
 
-    arrays: with one dimension each. indexing: "xy" for a grid whose rows belong to the second array, "ij" for one whose rows
-    belong to the first. Returns new arrays of the grid's shape. ValueError: more dimensions, or another indexing.
+    arrays: with one dimension each. indexing: "xy" for a grid whose rows belong to the second array, "ij" for one whose
+    rows belong to the first. Returns new arrays of the grid's shape. ValueError: more dimensions, or another indexing.
 
     >>> [x.tolist() for x in da.meshgrid(da.asarray([1, 2]), da.asarray([5, 6, 7]))]
     [[[1, 2], [1, 2], [1, 2]], [[5, 5], [6, 6], [7, 7]]]
@@ -302,8 +302,8 @@ def _on_matrices(name, x):
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     """Differences of neighbours along an axis, taken n times; between bools whether they differ.
 
-    x: an array of one dimension at least. prepend, append: arrays to join to it before. Returns an array that is n shorter
-    along the axis. IndexError: an axis that x does not have; ValueError: n is negative.
+    x: an array of one dimension at least. prepend, append: arrays to join to it before. Returns an array that is n
+    shorter along the axis. IndexError: an axis that x does not have; ValueError: n is negative.
 
     >>> da.diff(da.asarray([1, 4, 9])).tolist()
     [3, 5]

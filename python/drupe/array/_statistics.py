@@ -29,9 +29,9 @@ def clip(x, /, min=None, max=None, *, out=None):
 def mean(x, /, axis=None, *, keepdims=False, dtype=None, out=None):
     """Arithmetic mean over the axes, in floating point: integers are added as floats, whose sum does not wrap.
 
-    x: an array of any numeric type. axis: one, several in a tuple, or None for all. keepdims: whether the axes stay, with
-    size 1. dtype: what is added up in, and the result. out: an array of the result's shape that receives it. Without
-    elements it is NaN.
+    x: an array of any numeric type. axis: one, several in a tuple, or None for all. keepdims: whether the axes stay,
+    with size 1. dtype: what is added up in, and the result. out: an array of the result's shape that receives it.
+    Without elements it is NaN.
 
     >>> da.mean(da.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [2.0, 3.0]
