@@ -1,4 +1,5 @@
 """Names of the array API 2025.12 have the standard's signatures; every name has a text with an example that holds."""
+import builtins
 import doctest
 import importlib.util
 import inspect
@@ -7,6 +8,7 @@ import re
 
 import pytest
 
+import drupe
 import drupe.array as da
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -181,9 +183,10 @@ def explained():
 def test_texts_have_examples_that_hold(name, thing):
     text = inspect.getdoc(thing)
     assert text and ">>> " in text, f"{name} has no example"
+    names = {name: getattr(da, name) for name in da.__all__ if name not in vars(builtins)}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     told = []
-    runner.run(parser.get_doctest(text, {"da": da}, name, None, 0), out=told.append)
+    runner.run(parser.get_doctest(text, {**names, "da": da, "drupe": drupe}, name, None, 0), out=told.append)
     assert not runner.failures, "".join(told)
 
 

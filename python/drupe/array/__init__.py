@@ -24,6 +24,7 @@ from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, a
 from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, copyto, diag, diagflat, diagonal,
                                  fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace, identity,
                                  indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
+from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid)
 from drupe.array._padding import pad
@@ -31,7 +32,6 @@ from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, reshape, roll, stack, tile, tril, triu, unstack, vecdot)
-from drupe.array._statistics import clip, count_nonzero, mean, std, var
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 

@@ -85,10 +85,10 @@ class _Info:
         return _engine.empty(0).device
 
     def devices(self):
-        """All devices."""
+        """All devices, as a tuple."""
         import drupe
 
-        return list(drupe.devices())
+        return tuple(drupe.devices())
 
     def default_dtypes(self, *, device=None):
         """The types of arrays that are made of Python's numbers; complex numbers have none."""
