@@ -1,6 +1,6 @@
 /* The room of arrays: element types, shapes, and the choice and launch of a kernel for an operation.
  *
- * Owns: what target.c remembers, under its lock; no thread. Statuses and error details as in drupe/status.h.
+ * Owns: what target.c remembers, under its lock, and whether calls may be staged (host_call.c); no thread. Statuses and error details as in drupe/status.h.
  */
 #ifndef DRUPE_ARRAY_ROOM_H
 #define DRUPE_ARRAY_ROOM_H
@@ -167,6 +167,28 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+
+/* --- host_call.c ----------------------------------------------------------------------------------------
+ */
+
+#define DRUPE_CALL_ARRAYS 8
+/* The function that does the work: the addresses of the arrays' elements [0, ..., 0] in the order given, and
+ * the copied parameters. Runs on a thread of the engine. A status other than DRUPE_OK, with drupe_error_set(),
+ * fails the work. */
+typedef drupe_status (*drupe_call_fn)(void *const *pointers, const void *params);
+
+typedef struct drupe_call {
+    const char *label; /* static */
+    drupe_call_fn fn;
+    const void *params; /* copied */
+    size_t params_size;
+    const drupe_array *const *arrays; /* borrowed; all on one queue, each C-contiguous with memory */
+    size_t count;                     /* 1 to DRUPE_CALL_ARRAYS */
+    uint32_t reads, writes;           /* bit i: arrays[i]; what is written and not read is written whole */
+} drupe_call;
+/* Queue the call on the arrays' queue. On a device whose memory the host cannot address the function works on
+ * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
+drupe_status drupe_array_call(const drupe_call *call);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 

@@ -25,9 +25,9 @@ static inline float as_float(u32 bits)
 
 /* The mantissa and exponent where float has them; one multiplication moves the exponent's zero, and makes
  * numbers of those without a leading one. */
-static inline float half_value(u16 half)
+static inline float half_value(u16 stored)
 {
-    const u32 sign = (u32)(half & 0x8000) << 16, rest = half & 0x7fff;
+    const u32 sign = (u32)(stored & 0x8000) << 16, rest = stored & 0x7fff;
     const u32 bits = as_uint(as_float(rest << 13) * 0x1p112f);
     return as_float(sign | bits | (rest >= 0x7c00 ? 0x7f800000 : 0));
 }
