@@ -1,16 +1,15 @@
 /* The room of arrays: element types, shapes, and the choice and launch of a kernel for an operation.
  *
- * Owns: what target.c remembers, under its lock; no thread. Statuses and error details as in drupe/status.h.
+ * Owns: what target.c remembers, under its lock, and whether calls may be staged (host_call.c); no thread. Statuses and error details as in drupe/status.h.
  */
 #ifndef DRUPE_ARRAY_ROOM_H
 #define DRUPE_ARRAY_ROOM_H
 
+#include "array/recipe.h"
 #include "base/base.h"
 #include "drupe/array.h"
 #include "drupe/check.h"
 #include "drupe/program.h"
-#include "generated/drupe_params.h"
-#include "generated/ops_table.inc"
 
 /* --- ops.c: the tables ---------------------------------------------------------------------------------- */
 
@@ -102,24 +101,16 @@ typedef struct drupe_target {
     bool checked;      /* its kernels are instrumented */
     size_t units;      /* compute units */
     size_t group;      /* work-group size of the GPU form */
-    drupe_map kernels; /* kernel_key -> drupe_kernel */
+    drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
 
-typedef enum kernel_shape { SHAPE_MAP, SHAPE_SEQUENCE, SHAPE_ROW, SHAPE_COLUMN, SHAPE_MATMUL } kernel_shape;
-#define LAYOUT_STRIDED 8 /* else the bits of constant inputs */
-
-/* All members are set (no padding), since it serves as a key. */
-typedef struct kernel_key {
-    int32_t shape, op, layout;
-    int32_t compute, out, in[DRUPE_KERNEL_INPUTS]; /* element types; unused inputs are DRUPE_DTYPE_NONE */
-} kernel_key;
 /* Borrowed from the target. Builds its program on the first use. */
-drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
+drupe_status drupe_target_kernel(drupe_target *target, const kernel_recipe *recipe, drupe_kernel **kernel);
 
-/* Submit the key's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
+/* Submit the recipe's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
  * bytes: it is not used), and `elements` the bytes of their elements; for others neither is looked at. */
-drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, const drupe_submission *s,
+drupe_status drupe_target_submit(drupe_target *target, const kernel_recipe *recipe, const drupe_submission *s,
                                  const drupe_range *range, const drupe_arg *args, size_t nargs,
                                  const size_t *elements);
 
@@ -129,10 +120,10 @@ void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drup
 
 /* --- render.c ------------------------------------------------------------------------------------------- */
 
-/* The text of the program whose one kernel is that of this key. */
-drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text);
+/* The text of the program whose one kernel is that of this recipe. */
+drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text);
 /* The kernel's name in that program, or of the precompiled kernel. */
-void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size);
+void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size);
 
 /* --- array.c ----------------------------------------------------------------------------------------------
  */
@@ -176,6 +167,28 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+
+/* --- host_call.c ----------------------------------------------------------------------------------------
+ */
+
+#define DRUPE_CALL_ARRAYS 8
+/* The function that does the work: the addresses of the arrays' elements [0, ..., 0] in the order given, and
+ * the copied parameters. Runs on a thread of the engine. A status other than DRUPE_OK, with drupe_error_set(),
+ * fails the work. */
+typedef drupe_status (*drupe_call_fn)(void *const *pointers, const void *params);
+
+typedef struct drupe_call {
+    const char *label; /* static */
+    drupe_call_fn fn;
+    const void *params; /* copied */
+    size_t params_size;
+    const drupe_array *const *arrays; /* borrowed; all on one queue, each C-contiguous with memory */
+    size_t count;                     /* 1 to DRUPE_CALL_ARRAYS */
+    uint32_t reads, writes;           /* bit i: arrays[i]; what is written and not read is written whole */
+} drupe_call;
+/* Queue the call on the arrays' queue. On a device whose memory the host cannot address the function works on
+ * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
+drupe_status drupe_array_call(const drupe_call *call);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 

@@ -194,6 +194,13 @@ DRUPE_API drupe_status drupe_array_from_host(const drupe_array *dst, const void 
 DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host,
                                            drupe_event **event) DRUPE_MUST_CHECK;
 
+/* Operations without kernels for a device whose memory the host cannot address are computed by the host, on
+ * copies. Whether that is allowed, as it is at first; what is not allowed is DRUPE_E_UNSUPPORTED. */
+DRUPE_API void drupe_array_staging_allow(bool allowed);
+DRUPE_API bool drupe_array_staging_allowed(void);
+/* The first operation of this process that was computed so, told once: NULL afterwards and before. */
+DRUPE_API const char *drupe_array_staged(void);
+
 /* --- The library --------------------------------------------------------------------------------------- */
 
 /* Release the programs and kernels kept for reuse, with the contexts and devices they belong to: to be called

@@ -1,0 +1,31 @@
+/* Loops of the host on several processors, for functions that run as work of a queue.
+ *
+ * Threads: from any. One loop has the helping threads at a time; another one that begins meanwhile runs on its
+ * caller's thread alone, which is right, since the processors are busy. */
+#ifndef DRUPE_MATH_PARALLEL_H
+#define DRUPE_MATH_PARALLEL_H
+
+#include <stddef.h>
+
+/* Run part(i, user) once for each i below `parts`, on this thread and the helping ones, in no order. Returns
+ * when all are over; what they wrote is seen then. A part must not wait for another one. */
+void drupe_parallel(size_t parts, void (*part)(size_t i, void *user), void *user);
+
+/* How many threads share such a loop, the caller's included: 1 or more. */
+size_t drupe_parallel_width(void);
+
+/* Into how many parts to cut `n` elements: one per thread, but none of less than `grain` elements, and 1 at
+ * least. */
+size_t drupe_parallel_parts(size_t n, size_t grain);
+
+/* Where part `i` of `parts` of n elements begins; part `parts` begins at n. */
+static inline size_t drupe_parallel_begin(size_t n, size_t i, size_t parts)
+{
+    const size_t each = n / parts, rest = n % parts;
+    return i * each + (i < rest ? i : rest);
+}
+
+/* End the helping threads, while no loop runs: the next loop starts them again. */
+void drupe_parallel_stop(void);
+
+#endif
