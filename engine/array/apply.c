@@ -74,7 +74,7 @@ static size_t list_accesses(const drupe_target *target, const drupe_array *out, 
 }
 
 static drupe_status submit(drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
-                           const drupe_array *spent, const kernel_key *key, void *const *pointers,
+                           const drupe_array *spent, const kernel_parts *key, void *const *pointers,
                            const drupe_map_params *p)
 {
     drupe_access accesses[DRUPE_KERNEL_INPUTS + 1];
@@ -101,7 +101,9 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
         /* A result that takes the place of a dropped operand holds nothing while it is not computed. */
         if (in[i].array->memory == out->memory && in[i].array != spent) effects.reads |= 1;
     }
-    return drupe_target_submit(target, key, &s, &range, args, nin + 2, elements);
+    kernel_recipe recipe;
+    drupe_recipe_make(key, &recipe);
+    return drupe_target_submit(target, &recipe, &s, &range, args, nin + 2, elements);
 }
 
 static drupe_status launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
@@ -112,7 +114,7 @@ static drupe_status launch(drupe_target *target, int op, const op_types *types, 
     drupe_layout l;
     void *pointers[DRUPE_KERNEL_INPUTS + 1] = {drupe_array_pointer(out)};
     const bool plain = all_plain(out, in, nin);
-    kernel_key key = {SHAPE_MAP, op, 0, (int32_t)compute, (int32_t)out->dtype, {-1, -1, -1}};
+    kernel_parts key = {SHAPE_MAP, op, 0, (int32_t)compute, (int32_t)out->dtype, {-1, -1, -1}};
     p.head = (drupe_map_head){.n = (drupe_i64)out->size, .dtypes = {(drupe_i32)out->dtype}};
     if (!plain) {
         collect_layout(out, in, nin, &l);
@@ -140,7 +142,7 @@ static drupe_status launch(drupe_target *target, int op, const op_types *types, 
         fill_params(&(drupe_layout){.ndim = 1, .noperands = 1, .shape = {out->size}, .strides = {{1}}}, &p);
         key.layout = LAYOUT_STRIDED;
     }
-    if (target->builtin) key = (kernel_key){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
+    if (target->builtin) key = (kernel_parts){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
     return submit(target, out, in, nin, spent, &key, pointers, &p);
 }
 

@@ -5,12 +5,11 @@
 #ifndef DRUPE_ARRAY_ROOM_H
 #define DRUPE_ARRAY_ROOM_H
 
+#include "array/recipe.h"
 #include "base/base.h"
 #include "drupe/array.h"
 #include "drupe/check.h"
 #include "drupe/program.h"
-#include "generated/drupe_params.h"
-#include "generated/ops_table.inc"
 
 /* --- ops.c: the tables ---------------------------------------------------------------------------------- */
 
@@ -102,24 +101,16 @@ typedef struct drupe_target {
     bool checked;      /* its kernels are instrumented */
     size_t units;      /* compute units */
     size_t group;      /* work-group size of the GPU form */
-    drupe_map kernels; /* kernel_key -> drupe_kernel */
+    drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
 
-typedef enum kernel_shape { SHAPE_MAP, SHAPE_SEQUENCE, SHAPE_ROW, SHAPE_COLUMN, SHAPE_MATMUL } kernel_shape;
-#define LAYOUT_STRIDED 8 /* else the bits of constant inputs */
-
-/* All members are set (no padding), since it serves as a key. */
-typedef struct kernel_key {
-    int32_t shape, op, layout;
-    int32_t compute, out, in[DRUPE_KERNEL_INPUTS]; /* element types; unused inputs are DRUPE_DTYPE_NONE */
-} kernel_key;
 /* Borrowed from the target. Builds its program on the first use. */
-drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
+drupe_status drupe_target_kernel(drupe_target *target, const kernel_recipe *recipe, drupe_kernel **kernel);
 
-/* Submit the key's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
+/* Submit the recipe's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
  * bytes: it is not used), and `elements` the bytes of their elements; for others neither is looked at. */
-drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, const drupe_submission *s,
+drupe_status drupe_target_submit(drupe_target *target, const kernel_recipe *recipe, const drupe_submission *s,
                                  const drupe_range *range, const drupe_arg *args, size_t nargs,
                                  const size_t *elements);
 
@@ -129,10 +120,10 @@ void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drup
 
 /* --- render.c ------------------------------------------------------------------------------------------- */
 
-/* The text of the program whose one kernel is that of this key. */
-drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text);
+/* The text of the program whose one kernel is that of this recipe. */
+drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text);
 /* The kernel's name in that program, or of the precompiled kernel. */
-void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size);
+void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size);
 
 /* --- array.c ----------------------------------------------------------------------------------------------
  */

@@ -144,7 +144,7 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
         .n = (drupe_i64)dst->size, .stride = dst->strides[0], .dtype = (drupe_i32)dst->dtype};
     DRUPE_TRY(sequence_value(&start, compute, p.start));
     DRUPE_TRY(sequence_value(&step, compute, p.step));
-    kernel_key key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, (int32_t)dst->dtype, {-1, -1, -1}};
+    kernel_parts key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, (int32_t)dst->dtype, {-1, -1, -1}};
     if (target->builtin) key.out = -1;
     void *pointer = drupe_array_pointer(dst);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(pointer), &pointer},
@@ -161,5 +161,7 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
                                 .effects = &effects,
                                 .accesses = &access,
                                 .naccesses = target->checked ? 1 : 0};
-    return drupe_target_submit(target, &key, &s, &range, args, 2, &element);
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    return drupe_target_submit(target, &recipe, &s, &range, args, 2, &element);
 }

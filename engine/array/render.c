@@ -23,7 +23,7 @@ static const char *value_of(const dtype_row *row)
 static void define_cast(drupe_text *text, const char *name, const dtype_row *from, const dtype_row *to)
 {
     const bool part = from->kind == KIND_COMPLEX && to->kind != KIND_COMPLEX;
-    const char *x = from->kind == KIND_BOOL ? "((x) != 0)" : part ? "((x).x)" : "(x)";
+    const char *x = from->kind == KIND_BOOL ? "((x) != 0)" : part ? "((x).s0)" : "(x)";
     drupe_text_printf(text, "#define %s(x) ", name);
     if (to->kind == KIND_BOOL && part)
         drupe_text_printf(text, "((uchar)any((x) != 0))\n");
@@ -48,7 +48,7 @@ static void define_memory(drupe_text *text, int k, const dtype_row *stored)
     if (k == 0)
         drupe_text_printf(text, "#define WRITE0 WRITE_%s\n#define PUT_WIDE0 PUT_WIDE_%s\n", how, how);
     else
-        drupe_text_printf(text, "#define READ%d READ_%s\n#define WIDE%d WIDE_%s\n#define ZERO%d ((%s)(0))\n", k, how,
+        drupe_text_printf(text, "#define READ%d READ_%s\n#define READ_WIDE%d READ_WIDE_%s\n#define ZERO%d ((%s)(0))\n", k, how,
                           k, how, k, value_of(stored));
 }
 
@@ -76,7 +76,7 @@ static void define_input(drupe_text *text, const dtype_row *compute, int index, 
                       stored->kind == KIND_BOOL ? "min(x, (uchar)1)" : "(x)");
 }
 
-static const dtype_row *input_type(const kernel_key *key, int i)
+static const dtype_row *input_type(const kernel_parts *key, int i)
 {
     const drupe_dtype compute = (drupe_dtype)key->compute;
     return drupe_dtype_row(key->shape == SHAPE_MAP ? drupe_op_input(drupe_op_row(key->op), compute, (size_t)i)
@@ -84,7 +84,7 @@ static const dtype_row *input_type(const kernel_key *key, int i)
 }
 
 /* The type of a result before it is stored. */
-static const dtype_row *result_type(const kernel_key *key)
+static const dtype_row *result_type(const kernel_parts *key)
 {
     const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
     if (key->shape != SHAPE_MAP) return compute;
@@ -97,7 +97,7 @@ static const dtype_row *result_type(const kernel_key *key)
 }
 
 /* The arithmetic of the compute type alone: every line more costs each build. */
-static void append_arithmetic(drupe_text *text, const kernel_key *key, const dtype_row *compute)
+static void append_arithmetic(drupe_text *text, const kernel_parts *key, const dtype_row *compute)
 {
     static const char *const unsigned_types[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
     drupe_text_printf(text, "#define KIND_INT %d\n#define KIND_UINT %d\n#define KIND_FLOAT %d\n",
@@ -109,7 +109,7 @@ static void append_arithmetic(drupe_text *text, const kernel_key *key, const dty
     append_lines(text, compute->kind == KIND_COMPLEX ? source_complex_h : source_numeric_h);
 }
 
-static void define_types(drupe_text *text, const kernel_key *key)
+static void define_types(drupe_text *text, const kernel_parts *key)
 {
     const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
     const dtype_row *out = drupe_dtype_row((drupe_dtype)key->out), *result = result_type(key);
@@ -139,7 +139,7 @@ static void define_types(drupe_text *text, const kernel_key *key)
 }
 
 /* What map.cl asks for beside the types. */
-static void define_map(drupe_text *text, const kernel_key *key, const op_row *row)
+static void define_map(drupe_text *text, const kernel_parts *key, const op_row *row)
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     const bool strided = key->layout == LAYOUT_STRIDED;
@@ -155,7 +155,7 @@ static void define_map(drupe_text *text, const kernel_key *key, const op_row *ro
     if (row->vector_limit) drupe_text_printf(text, "#define VECTOR_LIMIT %s\n", row->vector_limit);
 }
 
-static void define_reduction(drupe_text *text, const kernel_key *key, const op_row *row)
+static void define_reduction(drupe_text *text, const kernel_parts *key, const op_row *row)
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     drupe_text_printf(text, "#define OP(a, b) (%s)\n", row->expression[kind]);
@@ -165,11 +165,13 @@ static void define_reduction(drupe_text *text, const kernel_key *key, const op_r
                       key->layout == LAYOUT_STRIDED);
 }
 
-drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text)
+drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text)
 {
+    kernel_parts parts, *const key = &parts;
+    drupe_recipe_read(recipe, key);
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     char name[64];
-    drupe_render_name(target, key, name, sizeof(name));
+    drupe_render_name(target, recipe, name, sizeof(name));
     drupe_text_printf(text,
                       "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n#define NAME %s\n",
                       target->gpu_form, target->fp64, target->checked, name);
@@ -194,8 +196,10 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_key *
     return drupe_text_check(text);
 }
 
-void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size)
+void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size)
 {
+    kernel_parts parts, *const key = &parts;
+    drupe_recipe_read(recipe, key);
     const char *suffix = drupe_dtype_row((drupe_dtype)key->compute)->suffix;
     const op_row *row = drupe_op_row(key->op);
     switch (key->shape) {

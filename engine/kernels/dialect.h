@@ -69,8 +69,8 @@ typedef ulong u64;
 #define WRITE_PLAIN(p, i, value)  (p)[i] = value
 #define READ_HALF(p, i)           vload_half(i, p)
 #define WRITE_HALF(p, i, value)   vstore_half_rte(value, i, p)
-#define WIDE_PLAIN(w, p, i)       CAT(vload, w)(0, (p) + (i))
-#define WIDE_HALF(w, p, i)        CAT(vload_half, w)((i) / w, p)
+#define READ_WIDE_PLAIN(w, p, i)       CAT(vload, w)(0, (p) + (i))
+#define READ_WIDE_HALF(w, p, i)        CAT(vload_half, w)((i) / w, p)
 #define PUT_WIDE_PLAIN(w, p, i, value) CAT(vstore, w)(value, 0, (p) + (i))
 #define PUT_WIDE_HALF(w, p, i, value)  CAT(CAT(vstore_half, w), _rte)(value, (i) / w, p)
 #if DRUPE_CHECKED
@@ -87,7 +87,7 @@ static inline int drupe_inside(GLOBAL drupe_kernel_bounds *bounds, int k, i64 i,
         if (drupe_inside(bounds, k, i, 1)) WRITE(k, p, i, value);                                            \
     }
 #define GET_WIDE(k, p, i, w, TYPE)                                                                           \
-    (drupe_inside(bounds, k, i, w) ? CAT(WIDE, k)(w, p, i) : (CAT(TYPE, w))(0))
+    (drupe_inside(bounds, k, i, w) ? CAT(READ_WIDE, k)(w, p, i) : (CAT(TYPE, w))(0))
 #define PUT_WIDE(k, p, i, w, value)                                                                          \
     {                                                                                                        \
         if (drupe_inside(bounds, k, i, w)) CAT(PUT_WIDE, k)(w, p, i, value);                                 \
@@ -96,7 +96,7 @@ static inline int drupe_inside(GLOBAL drupe_kernel_bounds *bounds, int k, i64 i,
 #define BOUNDS
 #define GET(k, p, i)                READ(k, p, i)
 #define PUT(k, p, i, value)         WRITE(k, p, i, value);
-#define GET_WIDE(k, p, i, w, TYPE)  CAT(WIDE, k)(w, p, i)
+#define GET_WIDE(k, p, i, w, TYPE)  CAT(READ_WIDE, k)(w, p, i)
 #define PUT_WIDE(k, p, i, w, value) CAT(PUT_WIDE, k)(w, p, i, value);
 #endif
 

@@ -223,10 +223,11 @@ class Casts:
         if a["kind"] in whole and b["kind"] in whole:
             return self.integers(a, b)
         if a["name"] == "float16":
-            return self.loop(direct, "uint16_t", "float", "half_value(in[i])") if b["name"] == "float32" \
-                else self.way(a, "float32", b)
+            return "cast_f16_f32" if b["name"] == "float32" else self.way(a, "float32", b)
         if b["name"] == "float16":
-            texts = {"bool": "in[i] ? 0x3c00 : 0", "float32": "half_bits(in[i])", "float64": "half_bits_wide(in[i])"}
+            if a["name"] == "float32":
+                return direct
+            texts = {"bool": "in[i] ? 0x3c00 : 0", "float64": "half_bits_wide(in[i])"}
             return self.loop(direct, a["c"], "uint16_t", texts[a["name"]]) if a["name"] in texts \
                 else self.way(a, "float64" if a["name"] == "complex128" else "float32", b)
         if a["kind"] == "complex" and b["kind"] == "complex":

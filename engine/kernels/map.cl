@@ -127,23 +127,23 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 #else /* contiguous */
 #if CONSTANTS & 1
 #define GET0(i)  c0
-#define LANES0(i) ((CAT(TC, 16))(c0))
+#define WIDE0(i) ((CAT(TC, 16))(c0))
 #define QUAD0(q) ((CAT(TV0, 4))(0))
 #define PICK0(k) c0
 #else
 #define GET0(i)  LOAD0(GET(1, in0, i))
-#define LANES0(i) CAT(convert_, CAT(TC, 16))(TRUTH0(GET_WIDE(1, in0, i, 16, TV0)))
+#define WIDE0(i) CAT(convert_, CAT(TC, 16))(TRUTH0(GET_WIDE(1, in0, i, 16, TV0)))
 #define QUAD0(q) GET_WIDE(1, in0, 4 * (q), 4, TV0)
 #define PICK0(k) LOAD0(a[k])
 #endif
 #if CONSTANTS & 2
 #define GET1(i)  c1
-#define LANES1(i) ((CAT(TC, 16))(c1))
+#define WIDE1(i) ((CAT(TC, 16))(c1))
 #define QUAD1(q) ((CAT(TV1, 4))(0))
 #define PICK1(k) c1
 #else
 #define GET1(i)  LOAD1(GET(2, in1, i))
-#define LANES1(i) CAT(convert_, CAT(TC, 16))(TRUTH1(GET_WIDE(2, in1, i, 16, TV1)))
+#define WIDE1(i) CAT(convert_, CAT(TC, 16))(TRUTH1(GET_WIDE(2, in1, i, 16, TV1)))
 #define QUAD1(q) GET_WIDE(2, in1, 4 * (q), 4, TV1)
 #define PICK1(k) LOAD1(b[k])
 #endif
@@ -188,12 +188,12 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p BOUNDS)
 #if VECTOR
     for (; begin + 16 <= end; begin += 16) {
 #ifdef VECTOR_LIMIT
-        if (any(fabs(LANES0(begin)) > (TC)VECTOR_LIMIT)) {
+        if (any(fabs(WIDE0(begin)) > (TC)VECTOR_LIMIT)) {
             for (i64 i = begin; i < begin + 16; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i), GET2(i))))
             continue;
         }
 #endif
-        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TV, 16))(APPLY(LANES0(begin), LANES1(begin), 0)))
+        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TV, 16))(APPLY(WIDE0(begin), WIDE1(begin), 0)))
     }
 #endif
     INDEPENDENT
