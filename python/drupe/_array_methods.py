@@ -93,6 +93,28 @@ class ArrayMethods:
         """
         self[...] = value
 
+    def conj(self):
+        """The conjugates of complex elements; real ones as they are.
+
+        >>> da.asarray([1.0]).conj().tolist()
+        [1.0]
+        """
+        from drupe import array
+
+        return array.conj(self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
+
+    def dot(self, other, /):
+        """Product of matrices and vectors, or of each element with a number: dot().
+
+        >>> da.asarray([1.0, 2.0]).dot(da.asarray([3.0, 4.0])).item()
+        11.0
+        """
+        from drupe import array
+
+        return array.dot(self, other)
+
     def repeat(self, repeats, axis=None):
         """Each element so often in a row: repeat().
 
