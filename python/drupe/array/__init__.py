@@ -12,6 +12,8 @@ from drupe import _engine
 from drupe.array._axes import one_axis as _one_axis
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
+from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
+                                partition, sort, top_k)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, roll, std, tile, tril, triu, unstack, var, vecdot)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
@@ -30,6 +32,9 @@ __all__ = ["Array", "DType", "__array_namespace_info__", "arange", "asarray", "a
            "zeros_like"]
 
 _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
+
+__all__ += ["argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
+            "partition", "sort", "top_k"]
 
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
