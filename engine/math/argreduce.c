@@ -2,6 +2,7 @@
  * cut along the axis; of the places that the parts find the first of the best remains. */
 #include "math/argreduce.h"
 #include "base/base.h"
+#include "math/clones.h"
 #include "math/parallel.h"
 #include <stdlib.h>
 
@@ -22,13 +23,13 @@ typedef struct arg_range {
 #define UNEQUAL(a)  ((a) != (a))
 
 #define PAIR_ORDER(name, type)                                                                               \
-    static inline bool name##_less(type a, type b)                                                           \
-    {                                                                                                        \
-        return a.re < b.re || (a.re == b.re && a.im < b.im);                                                 \
-    }                                                                                                        \
     static inline bool name##_nan(type a)                                                                    \
     {                                                                                                        \
         return a.re != a.re || a.im != a.im;                                                                 \
+    }                                                                                                        \
+    static inline bool name##_less(type a, type b)                                                           \
+    {                                                                                                        \
+        return !name##_nan(a) && !name##_nan(b) && (a.re < b.re || (a.re == b.re && a.im < b.im));           \
     }
 PAIR_ORDER(c64, drupe_pair32)
 PAIR_ORDER(c128, drupe_pair64)
@@ -69,25 +70,25 @@ typedef uint64_t u64_mask, i64_mask, f64_mask;
 #define T       uint32_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   16
+#define LANES   32
 #define NAME(x) u32_##x
 #include "math/argreduce_loop.inc"
 #define T       int32_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   16
+#define LANES   32
 #define NAME(x) i32_##x
 #include "math/argreduce_loop.inc"
 #define T       uint64_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   8
+#define LANES   16
 #define NAME(x) u64_##x
 #include "math/argreduce_loop.inc"
 #define T       int64_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   8
+#define LANES   16
 #define NAME(x) i64_##x
 #include "math/argreduce_loop.inc"
 #define T       uint16_t
@@ -99,13 +100,13 @@ typedef uint64_t u64_mask, i64_mask, f64_mask;
 #define T       float
 #define LESS    BELOW
 #define NAN_OF  UNEQUAL
-#define LANES   16
+#define LANES   32
 #define NAME(x) f32_##x
 #include "math/argreduce_loop.inc"
 #define T       double
 #define LESS    BELOW
 #define NAN_OF  UNEQUAL
-#define LANES   8
+#define LANES   16
 #define NAME(x) f64_##x
 #include "math/argreduce_loop.inc"
 #define T       drupe_pair32
