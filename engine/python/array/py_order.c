@@ -93,11 +93,116 @@ static PyObject *order_sort(PyObject *module, PyObject *const *args, Py_ssize_t 
     return pair(first, drupe_py_array_wrap(state, &indices));
 }
 
+/* None, or an array; false with an exception. */
+static bool optional_arg(drupe_py_state *state, PyObject *object, const char *function, const drupe_array **array)
+{
+    *array = NULL;
+    if (object == Py_None) return true;
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        drupe_py_operand_refuse(object, function);
+        return false;
+    }
+    *array = drupe_py_array_of(object);
+    return true;
+}
+
+static PyObject *order_search(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_array_args(state, "searchsorted", args, nargs, 4, 2)) return NULL;
+    const drupe_array *sorted = drupe_py_array_of(args[0]), *values = drupe_py_array_of(args[1]), *sorter;
+    drupe_array out = {0};
+    const int right = PyObject_IsTrue(args[2]);
+    if (right < 0 || !optional_arg(state, args[3], "searchsorted", &sorter)) return NULL;
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = drupe_array_search(sorted, values, right, sorter, &out);
+    drupe_py_site_return(thread);
+    return result(state, status, sorted->queue, &out);
+}
+
+static PyObject *order_isin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_array_args(state, "isin", args, nargs, 3, 2)) return NULL;
+    const drupe_array *values = drupe_py_array_of(args[0]), *set = drupe_py_array_of(args[1]);
+    drupe_array out = {0};
+    const int invert = PyObject_IsTrue(args[2]);
+    if (invert < 0) return NULL;
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = drupe_array_isin(values, set, invert, &out);
+    drupe_py_site_return(thread);
+    return result(state, status, values->queue, &out);
+}
+
+/* (count, values, firsts, inverse, counts), with None for what is not wanted; `wanted` has a bit for each of the
+ * last three. */
+static PyObject *order_unique(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_array_args(state, "unique", args, nargs, 3, 1)) return NULL;
+    const drupe_array *in = drupe_py_array_of(args[0]);
+    drupe_array results[5] = {{0}, {0}, {0}, {0}, {0}};
+    const int equal_nan = PyObject_IsTrue(args[1]);
+    const long wanted = PyLong_AsLong(args[2]);
+    if (equal_nan < 0 || (wanted == -1 && PyErr_Occurred())) return NULL;
+    const drupe_distinct out = {&results[0], &results[1], wanted & 1 ? &results[2] : NULL,
+                                wanted & 2 ? &results[3] : NULL, wanted & 4 ? &results[4] : NULL};
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = drupe_array_unique(in, equal_nan, &out);
+    drupe_py_site_return(thread);
+    if (status != DRUPE_OK) return drupe_py_raise_on(state, in->queue);
+    PyObject *tuple = PyTuple_New(5);
+    for (int i = 0; i < 5; i++) {
+        const bool there = i < 2 || (wanted >> (i - 2) & 1);
+        PyObject *item = there ? drupe_py_array_wrap(state, &results[i]) : Py_NewRef(Py_None);
+        if (!item) Py_CLEAR(tuple);
+        if (tuple)
+            PyTuple_SET_ITEM(tuple, i, item);
+        else
+            Py_XDECREF(item);
+    }
+    return tuple;
+}
+
+static PyObject *order_bincount(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_array_args(state, "bincount", args, nargs, 3, 1)) return NULL;
+    const drupe_array *numbers = drupe_py_array_of(args[0]), *weights;
+    drupe_array out = {0};
+    size_t bins;
+    if (!optional_arg(state, args[1], "bincount", &weights) || !drupe_py_size(args[2], "bins", &bins)) return NULL;
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = drupe_array_bincount(numbers, weights, bins, &out);
+    drupe_py_site_return(thread);
+    return result(state, status, numbers->queue, &out);
+}
+
+static PyObject *order_interp(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_array_args(state, "interp", args, nargs, 5, 3)) return NULL;
+    const drupe_array *x = drupe_py_array_of(args[0]);
+    drupe_array out = {0};
+    const double left = PyFloat_AsDouble(args[3]), right = PyFloat_AsDouble(args[4]);
+    if (PyErr_Occurred()) return NULL;
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status =
+        drupe_array_interp(x, drupe_py_array_of(args[1]), drupe_py_array_of(args[2]), left, right, &out);
+    drupe_py_site_return(thread);
+    return result(state, status, x->queue, &out);
+}
+
 #define PLACES(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 PyMethodDef drupe_py_order_functions[] = {
     {"_cumulate", PLACES(order_cumulate), PyDoc_STR("_cumulate(x, axis, dtype, product, initial)")},
     {"_argreduce", PLACES(order_argreduce), PyDoc_STR("_argreduce(x, axis, keepdims, least)")},
     {"_sort", PLACES(order_sort), PyDoc_STR("_sort(x, axis, descending, values, indices)")},
+    {"_search", PLACES(order_search), PyDoc_STR("_search(sorted, values, right, sorter)")},
+    {"_isin", PLACES(order_isin), PyDoc_STR("_isin(values, set, invert)")},
+    {"_unique", PLACES(order_unique), PyDoc_STR("_unique(x, equal_nan, wanted)")},
+    {"_bincount", PLACES(order_bincount), PyDoc_STR("_bincount(numbers, weights, bins)")},
+    {"_interp", PLACES(order_interp), PyDoc_STR("_interp(x, xp, fp, left, right)")},
     {NULL, NULL, 0, NULL},
 };

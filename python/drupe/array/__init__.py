@@ -15,8 +15,14 @@ from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
                                 partition, sort, top_k)
+from drupe.array._sets import (intersect1d, isin, searchsorted, setdiff1d, setxor1d, union1d, unique, unique_all,
+                               unique_counts, unique_inverse, unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, roll, std, tile, tril, triu, unstack, var, vecdot)
+from drupe.array._statistics import (average, bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp,
+                                     logsumexp, median, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean,
+                                     nanmedian, nanmin, nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar,
+                                     percentile, ptp, quantile)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
@@ -36,6 +42,12 @@ _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are
 
 __all__ += ["argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
             "partition", "sort", "top_k"]
+__all__ += ["intersect1d", "isin", "searchsorted", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
+            "unique_counts", "unique_inverse", "unique_values"]
+__all__ += ["average", "bincount", "corrcoef", "cov", "digitize", "histogram", "histogram_bin_edges", "interp",
+            "logsumexp", "median", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+            "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+            "percentile", "ptp", "quantile"]
 
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
