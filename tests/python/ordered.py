@@ -11,11 +11,11 @@ DTYPES = [name for name in ALL if name in da.__all__]
 REAL = [name for name in DTYPES if not name.startswith("complex")]
 FLOATS = [name for name in REAL if name.startswith("float")]
 
-quick = settings(deadline=None, max_examples=60, derandomize=True,
+quick = settings(deadline=None, max_examples=30, derandomize=True,
                  suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-def arrays(dtypes=None, min_dims=1, max_dims=3, min_side=0, max_side=40):
+def arrays(dtypes=None, min_dims=1, max_dims=3, min_side=0, max_side=14):
     """Small arrays in which many elements are equal, among them NaNs, infinities and both zeros."""
     def elements(dtype):
         if dtype.kind == "f":

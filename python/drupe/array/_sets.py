@@ -11,7 +11,8 @@ _FIRSTS, _INVERSE, _COUNTS = 1, 2, 4
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Where each element of x2 (an array or a number) belongs in the one-dimensional, ascending x1, so that it stays so.
+    """Where each element of x2 (an array or a number) belongs in the one-dimensional, ascending x1, so that it stays
+    so.
 
     The result is of int64 and has x2's shape. side "left" is in front of equal elements, "right" behind them; NaN comes
     last. `sorter`: an array of integers by which x1 is ascending, such as argsort(x1); one that is no place in x1 is
@@ -56,9 +57,9 @@ def _cut(x, n):
 def unique_all(x, /):
     """The distinct elements of x, ascending, as a named tuple (values, indices, inverse_indices, counts).
 
-    `indices`: where each is first in x in C order; `inverse_indices`: of x's shape, so that values[inverse_indices] is x;
-    `counts`: how often each is there; all of int64. Each NaN stands for itself; -0.0 and 0.0 are equal. Waits, since the
-    size of the result follows from the elements.
+    `indices`: where each is first in x in C order; `inverse_indices`: of x's shape, so that values[inverse_indices] is
+    x; `counts`: how often each is there; all of int64. Each NaN stands for itself; -0.0 and 0.0 are equal. Waits,
+    since the size of the result follows from the elements.
 
     >>> unique_all(asarray([3, 1, 3])).counts.tolist()
     [1, 2]
@@ -119,8 +120,8 @@ def unique(x, /, return_index=False, return_inverse=False, return_counts=False, 
 
 
 def isin(x1, x2, /, *, invert=False):
-    """Whether each element of x1 is among those of x2 (`invert`: is not), as bool of x1's shape; one of the two may be a
-    number. They are compared in their common data type. NaN is never among them.
+    """Whether each element of x1 is among those of x2 (`invert`: is not), as bool of x1's shape; one of the two may be
+    a number. They are compared in their common data type. NaN is never among them.
 
     >>> isin(asarray([1, 2, 3]), asarray([3, 1])).tolist()
     [True, False, True]

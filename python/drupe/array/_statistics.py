@@ -33,9 +33,10 @@ def _flat_last(x, axis):
     return x.reshape((*x.shape[:len(rest)], math.prod(x.shape[len(rest):]))), shape
 
 
-# --- Places in sorted rows ---------------------------------------------------------------------------------------------
+# --- Places in sorted rows -------------------------------------------------------------------------------------------
 
-# Where quantile q lies among n elements, from 0 on, as (alpha, beta) of Hyndman and Fan: q*n + alpha + q*(1-alpha-beta) - 1.
+# Where quantile q lies among n elements, from 0 on, as (alpha, beta) of Hyndman and Fan: q*n + alpha +
+# q*(1-alpha-beta) - 1.
 _CONTINUOUS = {"linear": (1, 1), "hazen": (0.5, 0.5), "weibull": (0, 0), "median_unbiased": (1 / 3, 1 / 3),
                "normal_unbiased": (3 / 8, 3 / 8), "interpolated_inverted_cdf": (0, 1)}
 _METHODS = (*_CONTINUOUS, "lower", "higher", "nearest", "midpoint", "inverted_cdf", "averaged_inverted_cdf",
@@ -89,7 +90,8 @@ def _quantile_list(q):
 
 
 def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """The quantiles q (a number or numbers from 0 to 1) of the elements along the axes, None for all, in floating point.
+    """The quantiles q (a number or numbers from 0 to 1) of the elements along the axes, None for all, in floating
+    point.
 
     The axes of q come first in the result. A row with a NaN has NaN. `method` is one of NumPy's thirteen. No elements
     are a ValueError.
@@ -208,7 +210,7 @@ def nanmedian(x, /, axis=None, *, keepdims=False):
     return nanquantile(x, 0.5, axis, keepdims=keepdims)
 
 
-# --- Without NaN -------------------------------------------------------------------------------------------------------
+# --- Without NaN -----------------------------------------------------------------------------------------------------
 
 
 def _odd(x):
@@ -292,7 +294,6 @@ def _nan_place(x, axis, keepdims, name, beyond, find):
         return find(x, axis=axis, keepdims=keepdims)
     if _ops["any"](_ops["all"](odd, axis=axis)).item():
         raise ValueError(f"{name}: NaNs alone have no extreme")
-    # Another infinity that stands in front of all NaNs keeps its place: NaNs are worse than it.
     return find(_where(odd, _number(x, beyond), x), axis=axis, keepdims=keepdims)
 
 
@@ -360,7 +361,7 @@ def nanstd(x, /, axis=None, *, correction=0.0, ddof=None, keepdims=False):
     return _ops["sqrt"](nanvar(x, axis, correction=correction, ddof=ddof, keepdims=keepdims))
 
 
-# --- Others ------------------------------------------------------------------------------------------------------------
+# --- Others ----------------------------------------------------------------------------------------------------------
 
 
 def ptp(x, /, axis=None, *, keepdims=False):
@@ -455,7 +456,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     return found + (top if keepdims else top.reshape(found.shape))
 
 
-# --- Counts in bins ----------------------------------------------------------------------------------------------------
+# --- Counts in bins --------------------------------------------------------------------------------------------------
 
 
 def bincount(x, /, weights=None, minlength=0):
@@ -493,7 +494,7 @@ def digitize(x, bins, /, right=False):
         raise ValueError("digitize: bins must rise or fall throughout")
     if rising:
         return searchsorted(bins, x, side="left" if right else "right")
-    return bins.size - searchsorted(bins[::-1], x, side="right" if right else "left")
+    return bins.size - searchsorted(bins[::-1], x, side="left" if right else "right")
 
 
 def histogram_bin_edges(x, /, bins=10, range=None):
@@ -503,7 +504,7 @@ def histogram_bin_edges(x, /, bins=10, range=None):
     [0.0, 2.0, 4.0]
     """
     if isinstance(bins, str):
-        raise NotImplementedError("histogram: rules for the number of bins are not computed here: give a number or edges")
+        raise NotImplementedError("histogram: rules for the number of bins are not here: give a number or edges")
     if isinstance(bins, _engine.Array) or hasattr(bins, "__len__"):
         edges = bins if isinstance(bins, _engine.Array) else _engine.asarray(bins, queue=x.queue)
         if edges.ndim != 1 or (edges.size > 1 and not _ops["all"](edges[1:] >= edges[:-1]).item()):
@@ -512,7 +513,7 @@ def histogram_bin_edges(x, /, bins=10, range=None):
     count = operator.index(bins)
     if count < 1:
         raise ValueError("histogram: there must be one bin at least")
-    low, high = (float(end) for end in _extent(x) if True) if range is None else (float(end) for end in range)
+    low, high = (float(end) for end in _extent(x)) if range is None else (float(end) for end in range)
     if not low <= high or not math.isfinite(high - low):
         raise ValueError(f"histogram: the range from {low} to {high} must be finite and not fall")
     if low == high:
