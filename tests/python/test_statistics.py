@@ -98,21 +98,6 @@ def test_rows_of_nan_alone(device):
         da.nanargmax(x, 1)
 
 
-def test_averages(device):
-    a, w = sample(4, 3), np.abs(sample(4, 3))
-    x, v = da.asarray(a, device=device), da.asarray(w, device=device)
-    close(da.average(x), np.average(a), 1e-12)
-    for axis in (None, 0, 1):
-        close(da.average(x, axis, v), np.average(a, axis, w), 1e-12)
-        got, expected = da.average(x, axis, v, returned=True), np.average(a, axis, w, returned=True)
-        close(got[0], expected[0], 1e-12)
-        close(got[1], expected[1], 1e-12)
-    close(da.average(x, 1, v[0]), np.average(a, 1, w[0]), 1e-12)
-    with pytest.raises(ValueError, match="weights"):
-        da.average(x, None, v[0])
-    close(da.ptp(x, 0), np.ptp(a, 0))
-
-
 def test_covariances(device):
     a, b = sample(3, 8), sample(2, 8)
     x, y = da.asarray(a, device=device), da.asarray(b, device=device)
@@ -123,15 +108,6 @@ def test_covariances(device):
     close(da.cov(x[0], x[1]), np.cov(a[0], a[1]), 1e-12)
     close(da.corrcoef(x), np.corrcoef(a), 1e-12)
     close(da.corrcoef(x, y), np.corrcoef(a, b), 1e-12)
-
-
-def test_logsumexp(device):
-    a = sample(3, 4) * 800
-    a[1] = -np.inf
-    x = da.asarray(a, device=device)
-    for axis in (None, 0, 1):
-        close(da.logsumexp(x, axis), np.logaddexp.reduce(a, axis), 1e-12)
-    close(da.logsumexp(x, 1, keepdims=True), np.logaddexp.reduce(a, 1, keepdims=True), 1e-12)
 
 
 def test_bincount(device):

@@ -3,7 +3,7 @@ import math
 import operator
 
 from drupe import _engine
-from drupe.array._axes import one_axis, some_axes
+from drupe.array._axes import some_axes
 
 _ops = _engine.operations
 
@@ -364,40 +364,6 @@ def nanstd(x, /, axis=None, *, correction=0.0, ddof=None, keepdims=False):
 # --- Others ----------------------------------------------------------------------------------------------------------
 
 
-def ptp(x, /, axis=None, *, keepdims=False):
-    """The largest minus the least element over the axes.
-
-    >>> ptp(asarray([3, 1, 7])).item()
-    6
-    """
-    return _ops["max"](x, axis=axis, keepdims=keepdims) - _ops["min"](x, axis=axis, keepdims=keepdims)
-
-
-def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
-    """The mean with weights: sum(x * weights) / sum(weights) over the axes.
-
-    `weights` has x's shape, or one dimension as long as the one axis. `returned`: a tuple with the sums of the weights.
-
-    >>> average(asarray([1.0, 4.0]), weights=asarray([2.0, 1.0])).item()
-    2.0
-    """
-    from drupe.array import mean
-
-    if weights is None:
-        found = mean(x, axis=axis, keepdims=keepdims)
-        total = found * 0 + x.size / max(found.size, 1)
-        return (found, total) if returned else found
-    if weights.shape != x.shape:
-        if weights.ndim != 1 or axis is None or isinstance(axis, (tuple, list)):
-            raise ValueError("average: weights have the shape of x, or one dimension and x's size along the axis")
-        place = one_axis(axis, x.ndim)
-        weights = weights.reshape((1,) * place + (-1,) + (1,) * (x.ndim - place - 1))
-        weights = _engine.broadcast_to(weights, x.shape)
-    total = _ops["sum"](weights, axis=axis, keepdims=keepdims)
-    found = _ops["sum"](x * weights, axis=axis, keepdims=keepdims) / total
-    return (found, total.astype(found.dtype, copy=False)) if returned else found
-
-
 def cov(m, /, y=None, rowvar=True, bias=False, ddof=None):
     """Covariances of variables, one a row of m (rowvar=False: a column) and of y, if it is given, as a matrix.
 
@@ -441,19 +407,6 @@ def corrcoef(x, /, y=None, rowvar=True):
         spread = _ops["real"](spread)
     c = c / spread.reshape((-1, 1)) / spread
     return c if c.dtype.kind == "c" else _ops["minimum"](_ops["maximum"](c, -1.0), 1.0)
-
-
-def logsumexp(x, /, axis=None, *, keepdims=False):
-    """log(sum(exp(x))) over the axes without overflow, in floating point.
-
-    >>> logsumexp(asarray([1000.0, 1000.0])).item()
-    1000.6931471805599
-    """
-    x = x.astype(_float_type(x), copy=False)
-    top = _ops["max"](x, axis=axis, keepdims=True)
-    top = _where(_ops["isfinite"](top), top, _number(x, 0))
-    found = _ops["log"](_ops["sum"](_ops["exp"](x - top), axis=axis, keepdims=keepdims))
-    return found + (top if keepdims else top.reshape(found.shape))
 
 
 # --- Counts in bins --------------------------------------------------------------------------------------------------
