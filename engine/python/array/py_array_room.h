@@ -132,11 +132,18 @@ int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
+/* --- py_order.c ------------------------------------------------------------------------------------------- */
+
+/* Arguments by place: `count` of them, of which the first `arrays` are Arrays. False with an exception. */
+bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *const *args, Py_ssize_t nargs,
+                         Py_ssize_t count, Py_ssize_t arrays);
+
 /* --- For the module ------------------------------------------------------------------------------------ */
 
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_numeric_functions[];
+extern PyMethodDef drupe_py_order_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif
