@@ -13,8 +13,9 @@ from one generator get different numbers. `size` is the shape of the result; Non
 broadcast to, () when all are numbers: an Array, not a number of Python. Parameters are numbers or arrays on the
 generator's queue.
 
->>> rng = drupe.array.random.default_rng(42)
->>> rng.random(3)
+>>> rng = da.random.default_rng(42)
+>>> rng.random(2).tolist()
+[0.08607763073528474, 0.14155732377913233]
 """
 import math
 import operator
@@ -152,7 +153,12 @@ class Generator:
         return _BitGenerator(self)
 
     def spawn(self, n_children):
-        """So many independent generators on the same queue, as numpy.random.Generator.spawn() makes them."""
+        """So many independent generators on the same queue, as numpy.random.Generator.spawn() makes them.
+
+        >>> rng = da.random.default_rng(1)
+        >>> len(rng.spawn(3))
+        3
+        """
         return [Generator(seed, self.queue) for seed in self._seed.spawn(operator.index(n_children))]
 
     # --- What the engine draws ---------------------------------------------------------------------------------------
@@ -209,20 +215,33 @@ class Generator:
     # --- Uniform numbers ---------------------------------------------------------------------------------------------
 
     def random(self, size=None, dtype=None, out=None):
-        """Numbers of [0, 1), as NumPy's of the same seed. dtype: float64 (53 random bits) or float32 (24)."""
+        """Numbers of [0, 1), as NumPy's of the same seed. dtype: float64 (53 random bits) or float32 (24).
+
+        >>> da.random.default_rng(42).random(2).tolist()
+        [0.08607763073528474, 0.14155732377913233]
+        """
         dtype = out.dtype if out is not None and dtype is None else self._float(dtype)
         size = out.shape if out is not None and size is None else size
         return self._given(self._draw(_UNIFORM, dtype, _shape(size) or () if size is not None else ()), out)
 
     def uniform(self, low=0.0, high=1.0, size=None):
-        """Numbers of [low, high), as NumPy's of the same seed."""
+        """Numbers of [low, high), as NumPy's of the same seed.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.uniform(-1, 1, size=(2, 3)).shape
+        (2, 3)
+        """
         low, high = self._parameters(low, high)
         x = self.random(self._spread(size, low, high))
         return x * (high - low) + low
 
     def integers(self, low, high=None, size=None, dtype="int64", endpoint=False):
         """Integers of low ... high - 1, or with endpoint=True ... high; with one limit from 0 on. As NumPy's of the
-        same seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for none."""
+        same seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for none.
+
+        >>> da.random.default_rng(42).integers(1, 6, size=8, endpoint=True).tolist()
+        [6, 1, 1, 1, 3, 2, 2, 6]
+        """
         low, high = (0, low) if high is None else (low, high)
         dtype = _engine.DType(dtype)
         if dtype.kind not in "biu":
@@ -241,7 +260,12 @@ class Generator:
         return self._draw(_INTEGERS, dtype, _shape(size) or () if size is not None else (), low, high - low)
 
     def bytes(self, length):
-        """So many random bytes, as NumPy's of the same seed; waits."""
+        """So many random bytes, as NumPy's of the same seed; waits.
+
+        >>> rng = da.random.default_rng(1)
+        >>> len(rng.bytes(5))
+        5
+        """
         length = operator.index(length)
         words = self.integers(0, 2**32 - 1, size=(length - 1) // 4 + 1, dtype="uint32", endpoint=True).tolist()
         return b"".join(word.to_bytes(4, "little") for word in words)[:length]
@@ -249,7 +273,11 @@ class Generator:
     # --- Orders and choices ------------------------------------------------------------------------------------------
 
     def permutation(self, x, axis=0):
-        """The integers below x in random order, or the elements of x along an axis in random order, as a copy."""
+        """The integers below x in random order, or the elements of x along an axis in random order, as a copy.
+
+        >>> da.random.default_rng(1).permutation(5).tolist()
+        [0, 3, 4, 1, 2]
+        """
         if not _is_array(x) and hasattr(x, "__index__"):
             return self._draw(_PERMUTATION, "int64", (operator.index(x),))
         x = self._placed(x)
@@ -257,13 +285,26 @@ class Generator:
         return _take(x, self._draw(_PERMUTATION, "int64", (x.shape[axis],)), axis)
 
     def shuffle(self, x, axis=0):
-        """Bring the elements of x along an axis into random order, in place."""
+        """Bring the elements of x along an axis into random order, in place.
+
+        >>> rng = da.random.default_rng(1)
+        >>> x = da.arange(4)
+        >>> rng.shuffle(x)
+        >>> sorted(x.tolist())
+        [0, 1, 2, 3]
+        """
         if not _is_array(x):
             raise TypeError(f"shuffle changes an array of drupe.array, not {type(x).__name__}")
         x[...] = self.permutation(x, axis)
 
     def permuted(self, x, *, axis=None, out=None):
-        """A copy of x, each line along the axis in a random order of its own; None: all elements in one."""
+        """A copy of x, each line along the axis in a random order of its own; None: all elements in one.
+
+        >>> rng = da.random.default_rng(1)
+        >>> x = da.asarray([[1, 2, 3], [1, 2, 3]])
+        >>> [sorted(row) for row in rng.permuted(x, axis=1).tolist()]
+        [[1, 2, 3], [1, 2, 3]]
+        """
         from drupe.array import argsort, take_along_axis
         x = self._placed(x)
         if axis is None:
@@ -276,7 +317,12 @@ class Generator:
         """Elements of a along an axis, or integers below a, taken at random; as NumPy's of the same seed unless
         probabilities are given without replacement. p: the probability of each; they add up to 1.
 
-        ValueError for a sample that is larger than what it is taken from, and for probabilities that are none."""
+        ValueError for a sample that is larger than what it is taken from, and for probabilities that are none.
+
+        >>> rng = da.random.default_rng(1)
+        >>> len(set(rng.choice(10, 4, replace=False).tolist()))
+        4
+        """
         population = self._placed(a) if _is_array(a) or hasattr(a, "__len__") else operator.index(a)
         axis = one_axis(axis, population.ndim) if _is_array(population) else 0
         n = population.shape[axis] if _is_array(population) else population
@@ -324,35 +370,65 @@ class Generator:
     # --- Distributions of the engine ---------------------------------------------------------------------------------
 
     def standard_normal(self, size=None, dtype=None, out=None):
-        """Normal numbers of mean 0 and deviation 1, by the ziggurat. dtype: float64 or float32."""
+        """Normal numbers of mean 0 and deviation 1, by the ziggurat. dtype: float64 or float32.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.standard_normal((2, 3), dtype="float32").dtype
+        drupe.array.float32
+        """
         dtype = out.dtype if out is not None and dtype is None else self._float(dtype)
         return self._given(self._law(_NORMAL, dtype, out.shape if out is not None and size is None else size), out)
 
     def standard_exponential(self, size=None, dtype=None, method="zig", out=None):
-        """Exponential numbers of mean 1, by the ziggurat; `method` is not looked at."""
+        """Exponential numbers of mean 1, by the ziggurat; `method` is not looked at.
+
+        >>> rng = da.random.default_rng(1)
+        >>> bool((rng.standard_exponential(100) > 0).all())
+        True
+        """
         dtype = out.dtype if out is not None and dtype is None else self._float(dtype)
         return self._given(self._law(_EXPONENTIAL, dtype, out.shape if out is not None and size is None else size), out)
 
     def standard_gamma(self, shape, size=None, dtype="float64", out=None):
-        """Gamma numbers of a shape and scale 1, by Marsaglia's and Tsang's method."""
+        """Gamma numbers of a shape and scale 1, by Marsaglia's and Tsang's method.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.standard_gamma([0.5, 2.0]).shape
+        (2,)
+        """
         _check("shape", shape, _not_negative, "at least 0")
         x = self._law(_GAMMA, "float64", out.shape if out is not None and size is None else size, shape)
         return self._given(x if out is not None or dtype == "float64" else x.astype(self._float(dtype)), out)
 
     def beta(self, a, b, size=None):
-        """Beta numbers, from two gamma numbers."""
+        """Beta numbers, from two gamma numbers.
+
+        >>> rng = da.random.default_rng(1)
+        >>> bool((rng.beta(2, 3, 100) < 1).all())
+        True
+        """
         _check("a", a, _positive, "above 0")
         _check("b", b, _positive, "above 0")
         return self._law(_BETA, "float64", size, a, b)
 
     def poisson(self, lam=1.0, size=None):
-        """Poisson numbers, int64: by multiplication below a mean of 10, by transformed rejection above."""
+        """Poisson numbers, int64: by multiplication below a mean of 10, by transformed rejection above.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.poisson(0.0, 3).tolist()
+        [0, 0, 0]
+        """
         _check("lam", lam, _not_negative, "at least 0")
         _check("lam", lam, lambda x: x < 9.2e18, "below 9.2e18")
         return self._law(_POISSON, "int64", size, lam)
 
     def binomial(self, n, p, size=None):
-        """How many of n trials of probability p succeed, int64."""
+        """How many of n trials of probability p succeed, int64.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.binomial(5, 1.0, 3).tolist()
+        [5, 5, 5]
+        """
         _check("n", n, _not_negative, "at least 0")
         _check("p", p, _probability, "between 0 and 1")
         return self._law(_BINOMIAL, "int64", size, n, p)
@@ -360,7 +436,12 @@ class Generator:
     # --- Distributions made of these ---------------------------------------------------------------------------------
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """Normal numbers of mean `loc` and deviation `scale`."""
+        """Normal numbers of mean `loc` and deviation `scale`.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.normal(3.0, 0.0, 2).tolist()
+        [3.0, 3.0]
+        """
         loc, scale = self._parameters(loc, scale)
         _check("scale", scale, _not_negative, "at least 0")
         return self.standard_normal(self._spread(size, loc, scale)) * scale + loc
@@ -369,66 +450,121 @@ class Generator:
         return self.standard_exponential(self._spread(size, *parameters))
 
     def exponential(self, scale=1.0, size=None):
-        """Exponential numbers of mean `scale`."""
+        """Exponential numbers of mean `scale`.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.exponential(2.0, (2, 2)).shape
+        (2, 2)
+        """
         (scale,) = self._parameters(scale)
         _check("scale", scale, _not_negative, "at least 0")
         return self._exponentials(size, scale) * scale
 
     def gamma(self, shape, scale=1.0, size=None):
-        """Gamma numbers of a shape and scale."""
+        """Gamma numbers of a shape and scale.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.gamma(2.0, 0.5, 4).shape
+        (4,)
+        """
         shape, scale = self._parameters(shape, scale)
         _check("scale", scale, _not_negative, "at least 0")
         return self.standard_gamma(shape, self._spread(size, shape, scale)) * scale
 
     def lognormal(self, mean=0.0, sigma=1.0, size=None):
-        """Numbers whose logarithm is normal."""
+        """Numbers whose logarithm is normal.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.lognormal(0.0, 0.0, 2).tolist()
+        [1.0, 1.0]
+        """
         return _ops["exp"](self.normal(mean, sigma, size))
 
     def laplace(self, loc=0.0, scale=1.0, size=None):
-        """Laplace numbers: differences of two exponential ones."""
+        """Laplace numbers: differences of two exponential ones.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.laplace(1.0, 0.0, 2).tolist()
+        [1.0, 1.0]
+        """
         loc, scale = self._parameters(loc, scale)
         _check("scale", scale, _not_negative, "at least 0")
         shape = self._spread(size, loc, scale)
         return (self.standard_exponential(shape) - self.standard_exponential(shape)) * scale + loc
 
     def logistic(self, loc=0.0, scale=1.0, size=None):
-        """Logistic numbers."""
+        """Logistic numbers.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.logistic(1.0, 0.0, 2).tolist()
+        [1.0, 1.0]
+        """
         loc, scale = self._parameters(loc, scale)
         _check("scale", scale, _not_negative, "at least 0")
         return _ops["log"](_ops["expm1"](self._exponentials(size, loc, scale))) * scale + loc
 
     def gumbel(self, loc=0.0, scale=1.0, size=None):
-        """Gumbel numbers, of the largest of many."""
+        """Gumbel numbers, of the largest of many.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.gumbel(1.0, 0.0, 2).tolist()
+        [1.0, 1.0]
+        """
         loc, scale = self._parameters(loc, scale)
         _check("scale", scale, _not_negative, "at least 0")
         return loc - _ops["log"](self._exponentials(size, loc, scale)) * scale
 
     def weibull(self, a, size=None):
-        """Weibull numbers of shape a and scale 1."""
+        """Weibull numbers of shape a and scale 1.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.weibull(1.5, 3).shape
+        (3,)
+        """
         (a,) = self._parameters(a)
         _check("a", a, _positive, "above 0")
         return self._exponentials(size, a) ** (1.0 / a)
 
     def pareto(self, a, size=None):
-        """Numbers of the Pareto distribution that begins at 0 (Lomax's), of shape a."""
+        """Numbers of the Pareto distribution that begins at 0 (Lomax's), of shape a.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.pareto(1.5, 3).shape
+        (3,)
+        """
         (a,) = self._parameters(a)
         _check("a", a, _positive, "above 0")
         return _ops["expm1"](self._exponentials(size, a) / a)
 
     def power(self, a, size=None):
-        """Numbers of [0, 1] whose density is a x^(a - 1)."""
+        """Numbers of [0, 1] whose density is a x^(a - 1).
+
+        >>> rng = da.random.default_rng(1)
+        >>> bool((rng.power(2, 100) <= 1).all())
+        True
+        """
         (a,) = self._parameters(a)
         _check("a", a, _positive, "above 0")
         return _ops["exp"](-self._exponentials(size, a) / a)
 
     def rayleigh(self, scale=1.0, size=None):
-        """Rayleigh numbers."""
+        """Rayleigh numbers.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.rayleigh(2.0, 3).shape
+        (3,)
+        """
         (scale,) = self._parameters(scale)
         _check("scale", scale, _not_negative, "at least 0")
         return _ops["sqrt"](self._exponentials(size, scale) * 2.0) * scale
 
     def triangular(self, left, mode, right, size=None):
-        """Numbers from left to right whose density rises up to `mode` and falls behind it."""
+        """Numbers from left to right whose density rises up to `mode` and falls behind it.
+
+        >>> rng = da.random.default_rng(1)
+        >>> bool((abs(rng.triangular(-1, 0, 1, 100)) <= 1).all())
+        True
+        """
         left, mode, right = self._parameters(left, mode, right)
         if not any(_is_array(x) for x in (left, mode, right)) and not (left <= mode <= right and left < right):
             raise ValueError("triangular: left <= mode <= right and left < right are required")
@@ -439,7 +575,12 @@ class Generator:
         return rising.astype(u.dtype) * (low - high) + high
 
     def geometric(self, p, size=None):
-        """How many trials of probability p the first success takes, int64."""
+        """How many trials of probability p the first success takes, int64.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.geometric(1.0, 3).tolist()
+        [1, 1, 1]
+        """
         (p,) = self._parameters(p)
         _check("p", p, lambda x: 0 < x <= 1, "above 0 and at most 1")
         if not _is_array(p):
@@ -450,36 +591,66 @@ class Generator:
         return _ops["minimum"](trials, 9.2e18).astype("int64")
 
     def negative_binomial(self, n, p, size=None):
-        """How many failures come before n successes of probability p, int64."""
+        """How many failures come before n successes of probability p, int64.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.negative_binomial(3, 1.0, 2).tolist()
+        [0, 0]
+        """
         n, p = self._parameters(n, p)
         _check("n", n, _positive, "above 0")
         _check("p", p, lambda x: 0 < x <= 1, "above 0 and at most 1")
         return self.poisson(self.gamma(n, (1.0 - p) / p, size))
 
     def chisquare(self, df, size=None):
-        """Sums of the squares of df normal numbers."""
+        """Sums of the squares of df normal numbers.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.chisquare(3, 4).shape
+        (4,)
+        """
         (df,) = self._parameters(df)
         _check("df", df, _positive, "above 0")
         return self.standard_gamma(df / 2.0, size) * 2.0
 
     def f(self, dfnum, dfden, size=None):
-        """Ratios of two chi-square numbers, each divided by its degrees of freedom."""
+        """Ratios of two chi-square numbers, each divided by its degrees of freedom.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.f(2, 4, 3).shape
+        (3,)
+        """
         dfnum, dfden = self._parameters(dfnum, dfden)
         shape = self._spread(size, dfnum, dfden)
         return self.chisquare(dfnum, shape) / dfnum / (self.chisquare(dfden, shape) / dfden)
 
     def standard_t(self, df, size=None):
-        """Student's t of df degrees of freedom."""
+        """Student's t of df degrees of freedom.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.standard_t(5, 3).shape
+        (3,)
+        """
         (df,) = self._parameters(df)
         shape = self._spread(size, df)
         return self.standard_normal(shape) / _ops["sqrt"](self.chisquare(df, shape) / df)
 
     def standard_cauchy(self, size=None):
-        """Cauchy numbers: ratios of two normal ones."""
+        """Cauchy numbers: ratios of two normal ones.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.standard_cauchy(3).shape
+        (3,)
+        """
         return self.standard_normal(size) / self.standard_normal(size)
 
     def dirichlet(self, alpha, size=None):
-        """Vectors of positive numbers that add up to 1: gamma numbers of shapes alpha, divided by their sum."""
+        """Vectors of positive numbers that add up to 1: gamma numbers of shapes alpha, divided by their sum.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.dirichlet([1.0, 2.0], 5).shape
+        (5, 2)
+        """
         alpha = self._placed(alpha)
         if alpha.ndim != 1:
             raise ValueError("alpha must be 1-dimensional")
@@ -488,7 +659,12 @@ class Generator:
 
     def multivariate_normal(self, mean, cov, size=None):
         """Normal vectors of a mean (n elements) and a covariance (n x n, positive definite), which is taken apart by
-        Cholesky's method. ValueError where that fails or shapes do not match."""
+        Cholesky's method. ValueError where that fails or shapes do not match.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.multivariate_normal([0.0, 1.0], [[2.0, 1.0], [1.0, 2.0]], 5).shape
+        (5, 2)
+        """
         from drupe.array import linalg
         mean, cov = self._parameters(mean, cov)
         if mean.ndim != 1 or cov.ndim != 2 or cov.shape != mean.shape * 2:
@@ -512,7 +688,11 @@ def default_rng(seed=None, *, device=None, queue=None):
 
     seed: a non-negative integer, a sequence of them, a SeedSequence (NumPy's too), or None for one of the system's; a
     Generator is returned as it is. The same seed gives the same numbers on every device, those of
-    numpy.random.Generator(numpy.random.Philox(seed))."""
+    numpy.random.Generator(numpy.random.Philox(seed)).
+
+    >>> da.random.default_rng(42)
+    Generator(Philox) on ...
+    """
     if isinstance(seed, Generator):
         return seed
     if not isinstance(seed, SeedSequence):
@@ -540,7 +720,12 @@ def _default():
 
 def seed(seed=None):
     """Begin again with a seed: the functions of this module then give the numbers of default_rng(seed). Generators of
-    further devices that they use are children of it, in the order of their first use."""
+    further devices that they use are children of it, in the order of their first use.
+
+    >>> da.random.seed(42)
+    >>> da.random.rand(2).tolist() == da.random.default_rng(42).random(2).tolist()
+    True
+    """
     global _root
     with _lock:
         _root = SeedSequence(seed)
@@ -548,50 +733,92 @@ def seed(seed=None):
 
 
 def random(size=None):
-    """Numbers of [0, 1) from the generator that all functions of this module share."""
+    """Numbers of [0, 1) from the generator that all functions of this module share.
+
+    >>> da.random.random((2, 3)).shape
+    (2, 3)
+    """
     return _default().random(size)
 
 
 def rand(*shape):
-    """The same, with the shape as arguments."""
+    """The same, with the shape as arguments.
+
+    >>> da.random.rand(2, 3).shape
+    (2, 3)
+    """
     return _default().random(shape)
 
 
 def randn(*shape):
-    """Standard normal numbers, with the shape as arguments."""
+    """Standard normal numbers, with the shape as arguments.
+
+    >>> da.random.randn(2, 3).shape
+    (2, 3)
+    """
     return _default().standard_normal(shape)
 
 
 def randint(low, high=None, size=None, dtype="int64"):
-    """Integers of low ... high - 1; see Generator.integers()."""
+    """Integers of low ... high - 1; see Generator.integers().
+
+    >>> da.random.randint(3, 4, size=2).tolist()
+    [3, 3]
+    """
     return _default().integers(low, high, size, dtype)
 
 
 def uniform(low=0.0, high=1.0, size=None):
-    """See Generator.uniform()."""
+    """See Generator.uniform().
+
+    >>> da.random.uniform(2.0, 3.0, 4).shape
+    (4,)
+    """
     return _default().uniform(low, high, size)
 
 
 def normal(loc=0.0, scale=1.0, size=None):
-    """See Generator.normal()."""
+    """See Generator.normal().
+
+    >>> da.random.normal(3.0, 0.0, 2).tolist()
+    [3.0, 3.0]
+    """
     return _default().normal(loc, scale, size)
 
 
 def standard_normal(size=None):
-    """See Generator.standard_normal()."""
+    """See Generator.standard_normal().
+
+    >>> da.random.standard_normal(4).shape
+    (4,)
+    """
     return _default().standard_normal(size)
 
 
 def choice(a, size=None, replace=True, p=None):
-    """See Generator.choice()."""
+    """See Generator.choice().
+
+    >>> da.random.choice(5, 3).shape
+    (3,)
+    """
     return _default().choice(a, size, replace, p)
 
 
 def permutation(x):
-    """See Generator.permutation()."""
+    """See Generator.permutation().
+
+    >>> sorted(da.random.permutation(4).tolist())
+    [0, 1, 2, 3]
+    """
     return _default().permutation(x)
 
 
 def shuffle(x):
-    """See Generator.shuffle()."""
+    """See Generator.shuffle().
+
+    >>> x = da.arange(4)
+    >>> da.random.shuffle(x)
+    >>> sorted(x.tolist())
+    [0, 1, 2, 3]
+    """
     _default().shuffle(x)
