@@ -4,6 +4,7 @@ import operator
 
 from drupe import _engine
 from drupe.array._axes import one_axis, some_axes
+from drupe.array._indexing import repeated
 
 _ops = _engine.operations
 
@@ -67,10 +68,17 @@ def roll(x, /, shift, *, axis=None):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Each element `repeats` times in a row along an axis; None flattens first. `repeats` is an integer."""
-    if not hasattr(repeats, "__index__") or isinstance(repeats, _engine.Array):
-        raise TypeError("repeat: the number of repeats must be an integer here, the same for all elements")
+    """Each element `repeats` times in a row along an axis; None flattens first. `repeats` is an integer, or an array of
+    integers in one dimension: one for each element along the axis, which waits for their sum.
+
+    >>> repeat(asarray([1, 2]), asarray([2, 1])).tolist()
+    [1, 1, 2]
+    """
     x, axis = (x.reshape(-1), 0) if axis is None else (x, one_axis(axis, x.ndim))
+    if isinstance(repeats, (_engine.Array, list, tuple)) or getattr(repeats, "ndim", 0):
+        return repeated(x, repeats, axis)
+    if not hasattr(repeats, "__index__"):
+        raise TypeError("repeat: the number of repeats is an integer, or an array of integers")
     if (repeats := operator.index(repeats)) < 0:
         raise ValueError(f"repeat: the number of repeats must not be negative, and {repeats} is")
     shape = x.shape
