@@ -137,26 +137,25 @@ void drupe_mask_compact(const uint8_t *mask, size_t n, const int64_t *counts, si
 
 /* --- Spread again --------------------------------------------------------------------------------------- */
 
-/* All elements of a word that is not all false are written, those that are false with what they hold. */
+/* All elements of a word that is not all false are written, those that are false with what they hold; near
+ * the end of what there is to take, only those that are true. */
 #define EXPAND(name, type)                                                                                   \
     static void expand_##name(const job *j, size_t begin, size_t end, size_t first, size_t room)             \
     {                                                                                                        \
         const type *from = (const type *)(const void *)j->from + first;                                      \
+        const type *const stop = from + room;                                                                \
         type *to = (type *)(void *)j->to;                                                                    \
-        size_t k = 0;                                                                                        \
-        for (size_t i = begin; i < end && k < room;) {                                                       \
-            const size_t stop = end - i < 8 ? end : i + 8;                                                   \
-            if (stop - i == 8 && !word_of(j->mask + i)) {                                                    \
-                i = stop;                                                                                    \
-                continue;                                                                                    \
-            }                                                                                                \
-            for (; i < stop; i++) {                                                                          \
-                const type value = from[k < room ? k : room - 1];                                            \
-                const bool take = j->mask[i] && k < room;                                                    \
-                to[i] = take ? value : to[i];                                                                \
-                k += take;                                                                                   \
+        size_t i = begin;                                                                                    \
+        for (; i + 8 <= end && stop - from > 8; i += 8) {                                                    \
+            if (!word_of(j->mask + i)) continue;                                                             \
+            for (size_t e = i; e < i + 8; e++) {                                                             \
+                const bool take = j->mask[e] != 0;                                                           \
+                to[e] = take ? *from : to[e];                                                                \
+                from += take;                                                                                \
             }                                                                                                \
         }                                                                                                    \
+        for (; i < end && from < stop; i++)                                                                  \
+            if (j->mask[i]) to[i] = *from++;                                                                 \
     }
 
 EXPAND(1, uint8_t)

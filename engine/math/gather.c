@@ -8,6 +8,7 @@
  * and the last one must win, so it is cut by where elements go: each part looks at all points, in order, and
  * takes those of its own stretch of memory. */
 #include "math/gather.h"
+#include "math/gather_line.h"
 #include "math/parallel.h"
 #include <inttypes.h>
 #include <string.h>
@@ -320,6 +321,39 @@ static void block_spread(const job *j, const block *b)
     }
 }
 
+/* --- Lines ---------------------------------------------------------------------------------------------- */
+
+/* Whether the space is one axis, which one index array leads through without gaps. */
+static bool is_line(const drupe_gather *g)
+{
+    return g->ndim == 1 && g->points == 1 && g->arrays == 1 && g->at[0] == 0 && g->index[0][0] == 1 &&
+           g->mode == DRUPE_INDEX_RAISE;
+}
+
+/* Part `i`: of the points, or of the places along the axis. */
+static void line_part(size_t i, void *user)
+{
+    job *j = user;
+    const drupe_gather *g = j->g;
+    const drupe_line line = {g->element, g->length[0], g->step[0], g->other[0]};
+    const ptrdiff_t size = (ptrdiff_t)g->element;
+    const int64_t *index = j->indices[0];
+    const size_t begin = drupe_parallel_begin(j->points, i, j->parts);
+    const size_t count = drupe_parallel_begin(j->points, i + 1, j->parts) - begin;
+    stray *lost = &j->strays[i];
+    bool good = true;
+    if (j->kind == JOB_CHECK)
+        good = drupe_line_check(index + begin, count, line.length, &lost->index);
+    else if (j->kind == JOB_GATHER)
+        good = drupe_line_gather(&line, j->from + g->base * size, index + begin, count,
+                                 j->to + (ptrdiff_t)begin * line.other * size, &lost->index);
+    else
+        drupe_line_scatter(&line, j->to + g->base * size, index, j->points, j->from,
+                           (int64_t)drupe_parallel_begin((size_t)line.length, i, j->parts),
+                           (int64_t)drupe_parallel_begin((size_t)line.length, i + 1, j->parts));
+    lost->found = !good;
+}
+
 /* --- Jobs ----------------------------------------------------------------------------------------------- */
 
 static void job_walk(const job *j, size_t first, size_t end, ptrdiff_t low, ptrdiff_t high, stray *lost)
@@ -386,11 +420,12 @@ static drupe_status job_run(job *j)
         j->cut = CUT_AXIS;
         j->axis = longest;
     } else {
-        j->cut = order && j->parts > 1 ? CUT_MEMORY : CUT_POINTS;
+        /* All parts look at all points, which two of them do not make up for. */
+        j->cut = order && j->parts > 2 ? CUT_MEMORY : CUT_POINTS;
+        if (order && j->cut == CUT_POINTS) j->parts = 1;
     }
-    if (j->cut == CUT_POINTS && order) j->parts = 1;
     if (j->cut == CUT_POINTS && j->parts > j->points) j->parts = j->points;
-    drupe_parallel(j->parts, job_part, j);
+    drupe_parallel(j->parts, is_line(g) && j->kind != JOB_FOLD ? line_part : job_part, j);
     for (size_t i = 0; i < j->parts; i++) {
         const stray *lost = &j->strays[i];
         if (lost->found)

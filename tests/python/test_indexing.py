@@ -30,24 +30,27 @@ def check(a, x, key, device):
     """Reading, and writing an array, a broadcast row and a number."""
     picked, on_device = a[key], to_device(key, device)
     same(x[on_device], picked)
-    for value in (np.arange(picked.size).reshape(picked.shape).astype(a.dtype), np.ones((1,) * picked.ndim, a.dtype), 1):
+    numbers = np.arange(picked.size).reshape(picked.shape).astype(a.dtype)
+    for value in (numbers, np.ones((1,) * picked.ndim, a.dtype), 1):
         b, y = a.copy(), da.asarray(a, device=device)
         b[key] = value
         y[on_device] = da.asarray(value, device=device) if isinstance(value, np.ndarray) else value
         same(y, b)
 
 
-KEYS = [I([0, 2]), I([[0, 2], [-1, 1]]), [0, 2], [], I(1), I([], dtype="int64"), True, False, BASE > 30, BASE[:, 0, 0] > 3,
-        BASE[:, :, 0] > 3, BASE < 0, (I([0, 1]), I([1, 3])), (I([0, 1]), slice(None), I([1, 3])), (I([2]), Ellipsis, I([1, 3])),
-        (slice(None), I([1, 3]), 0), (0, slice(None), I([1, 3])), (Ellipsis, I([1, 3])), (slice(None), [0, 1], [[1], [2]]),
-        (None, I([0, 1]), Ellipsis, I([1, 3])), (I([0, 1]), Ellipsis, None, I([1, 3]), I([1, 1])),
-        (slice(None), BASE[0] > 7), (slice(None), BASE[0, :, 0] > 2, 1), (BASE[:, 0, 0] > 3, I([1, 2])),
-        (BASE[:, 0, 0] > 3, 0), (BASE[:, 0, 0] > 3, slice(1, 3)), (BASE[:, 0, 0] > 3, slice(None), I([1, 2])),
-        (0, BASE[0, :, 0] > 2), (0, BASE[0] > 2), (slice(None, None, 2), BASE[0, :, 0] > 2, slice(None, None, -2)),
-        (True, I([0, 1])), (slice(None), True), (I([0]), False), (slice(None), None, I([1, 0, 1]), I([0, 0, 0])),
-        (I([[0], [1]]), I([[2, 3]]), slice(1, 4, 2)), (I(0), I(1), I(2)), (I(0), slice(1, 3), I(2)),
-        (BASE[:, 0, 0] > 3, I(2)), (I([0, 0, 1]), I([3, 3, 3]), I([4, 4, 0])), ([True, False, True], 1),
-        (np.int32(1), I([2, 2])), ((0, 1), I([2, 2]))]
+KEYS = [
+    I([0, 2]), I([[0, 2], [-1, 1]]), [0, 2], [], I(1), I([], dtype="int64"), True, False, BASE > 30,
+    BASE[:, 0, 0] > 3, BASE[:, :, 0] > 3, BASE < 0, (I([0, 1]), I([1, 3])), (I([0, 1]), slice(None), I([1, 3])),
+    (I([2]), Ellipsis, I([1, 3])), (slice(None), I([1, 3]), 0), (0, slice(None), I([1, 3])), (Ellipsis, I([1, 3])),
+    (slice(None), [0, 1], [[1], [2]]), (None, I([0, 1]), Ellipsis, I([1, 3])),
+    (I([0, 1]), Ellipsis, None, I([1, 3]), I([1, 1])), (slice(None), BASE[0] > 7),
+    (slice(None), BASE[0, :, 0] > 2, 1), (BASE[:, 0, 0] > 3, I([1, 2])), (BASE[:, 0, 0] > 3, 0),
+    (BASE[:, 0, 0] > 3, slice(1, 3)), (BASE[:, 0, 0] > 3, slice(None), I([1, 2])), (0, BASE[0, :, 0] > 2),
+    (0, BASE[0] > 2), (slice(None, None, 2), BASE[0, :, 0] > 2, slice(None, None, -2)), (True, I([0, 1])),
+    (slice(None), True), (I([0]), False), (slice(None), None, I([1, 0, 1]), I([0, 0, 0])),
+    (I([[0], [1]]), I([[2, 3]]), slice(1, 4, 2)), (I(0), I(1), I(2)), (I(0), slice(1, 3), I(2)),
+    (BASE[:, 0, 0] > 3, I(2)), (I([0, 0, 1]), I([3, 3, 3]), I([4, 4, 0])), ([True, False, True], 1),
+    (np.int32(1), I([2, 2])), ((0, 1), I([2, 2]))]
 
 
 @pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
@@ -351,7 +354,7 @@ def test_put_into_a_view(device):
 
 
 def test_nonzero_and_its_like(device):
-    for a in (BASE % 3, BASE > 20, np.zeros((2, 3)), np.zeros((0, 3)), np.arange(5), np.ones((2, 3), order="F")[:, ::2]):
+    for a in (BASE % 3, BASE > 20, np.zeros((2, 3)), np.zeros((0, 3)), np.arange(5), np.ones((2, 3))[:, ::2]):
         x = da.asarray(a, device=device)
         for got, expected in zip(da.nonzero(x), np.nonzero(a), strict=True):
             same(got, expected)
@@ -403,7 +406,8 @@ def test_choose_and_select(device):
     same(da.select([x < 1, x > 1], [x, x * 10], -1), np.select([a < 1, a > 1], [a, a * 10], -1))
 
 
-@pytest.mark.parametrize("obj", [0, -1, slice(1, 3), slice(None, None, 2), slice(0, 0), [0, -1], [], I([1, 1])], ids=repr)
+@pytest.mark.parametrize("obj", [0, -1, slice(1, 3), slice(None, None, 2), slice(0, 0), [0, -1], [], I([1, 1])],
+                         ids=repr)
 @pytest.mark.parametrize("axis", [1, None])
 def test_delete(device, obj, axis):
     same(da.delete(da.asarray(BASE, device=device), obj, axis=axis), np.delete(BASE, obj, axis))
@@ -415,8 +419,8 @@ def test_delete_by_a_mask(device):
     same(da.delete(x, x > 2), np.delete(a, a > 2))
 
 
-@pytest.mark.parametrize("obj, values", [(0, 7), (-1, [7, 8]), (3, 9.5), ([0, 2], [7, 8]), ([2, 0, 2], [7, 8, 9]), ([1], [4]),
-                                         (slice(0, 2), 5)], ids=repr)
+@pytest.mark.parametrize("obj, values", [(0, 7), (-1, [7, 8]), (3, 9.5), ([0, 2], [7, 8]), ([2, 0, 2], [7, 8, 9]),
+                                         ([1], [4]), (slice(0, 2), 5)], ids=repr)
 def test_insert(device, obj, values):
     a = np.arange(4)
     same(da.insert(da.asarray(a, device=device), obj, values), np.insert(a, obj, values))

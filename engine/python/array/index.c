@@ -1,5 +1,5 @@
 /* Basic indexing: integers, slices, Ellipsis and None, each giving a view. */
-#include "engine/python/array/index_room.h"
+#include "engine/python/array/key_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

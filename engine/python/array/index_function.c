@@ -1,5 +1,5 @@
 /* What masks need of waits, and the functions of indexing that drupe/array/_indexing.py is made of. */
-#include "engine/python/array/index_room.h"
+#include "engine/python/array/key_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

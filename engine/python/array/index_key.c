@@ -4,7 +4,7 @@
  * and bools lose their numbers; then the parts are laid along the axes. What integers, slices, ... and None
  * say gives a view, of which arrays pick along axes of their own. Arrays that stand side by side in a key,
  * integers counted among them, leave their axes where they stand; else these come first. */
-#include "engine/python/array/index_room.h"
+#include "engine/python/array/key_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

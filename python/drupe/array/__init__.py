@@ -12,8 +12,8 @@ from drupe import _engine
 from drupe.array._axes import one_axis as _one_axis
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
-from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place, put,
-                                   put_along_axis, select, take, take_along_axis)
+from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
+                                   put, put_along_axis, select, take, take_along_axis)
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, roll, std, tile, tril, triu, unstack, var, vecdot)

@@ -320,8 +320,8 @@ def repeated(x, repeats, axis):
     """repeat() by an array of numbers, one for each part along an axis of x."""
     repeats = _here(x, repeats)
     if repeats.ndim > 1 or repeats.size not in (1, x.shape[axis]):
-        raise ValueError(f"repeat: repeats of shape {repeats.shape} do not fit an axis of {x.shape[axis]} elements: give "
-                         "one for each, or one for all")
+        raise ValueError(f"repeat: repeats of shape {repeats.shape} do not fit an axis of {x.shape[axis]} elements: "
+                         "give one for each, or one for all")
     if repeats.dtype.kind not in "iu":
         raise TypeError(f"repeat: repeats are integers, not {repeats.dtype.name}")
     repeats = _engine.broadcast_to(repeats.reshape(-1), (x.shape[axis],))

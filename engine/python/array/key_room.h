@@ -1,6 +1,6 @@
 /* Keys of arrays, taken apart: what the files of indexing share. */
-#ifndef DRUPE_PYTHON_INDEX_ROOM_H
-#define DRUPE_PYTHON_INDEX_ROOM_H
+#ifndef DRUPE_PYTHON_KEY_ROOM_H
+#define DRUPE_PYTHON_KEY_ROOM_H
 
 #include "engine/python/array/py_array_room.h"
 
