@@ -440,3 +440,19 @@ def test_iteration_and_scalars_still_are_views(device):
     y = x[da.asarray([1], device=device)]
     y[:] = 7
     assert x.tolist() == [[0, 0], [5, 0], [0, 0]]
+
+
+def test_methods(device):
+    a = BASE.copy()
+    x = da.asarray(a, device=device)
+    same(x.take([1, 0], 1), a.take([1, 0], 1))
+    same(x.take([70], mode="wrap"), a.take([70], mode="wrap"))
+    same(np.take(x, da.asarray([1, 0], device=device), 1), a.take([1, 0], 1))
+    same(x.compress([False, True], 0), a.compress([False, True], 0))
+    for got, expected in zip(x.nonzero(), a.nonzero(), strict=True):
+        same(got, expected)
+    a.put([3, 4], 99)
+    x.put([3, 4], 99)
+    same(x, a)
+    choices = [5, da.asarray([6, 7], device=device)]
+    same(da.asarray([1, 0], device=device).choose(choices), I([1, 0]).choose([5, [6, 7]]))
