@@ -201,6 +201,8 @@ static PyType_Slot array_slots[] = {
     {Py_mp_ass_subscript, DRUPE_PY_FUNCTION(drupe_py_array_subscript_set)},
     {Py_sq_length, DRUPE_PY_FUNCTION(drupe_py_array_length)},
     {Py_sq_item, DRUPE_PY_FUNCTION(drupe_py_array_row)},
+    {Py_bf_getbuffer, DRUPE_PY_FUNCTION(drupe_py_array_getbuffer)},
+    {Py_bf_releasebuffer, DRUPE_PY_FUNCTION(drupe_py_array_releasebuffer)},
     {Py_nb_add, DRUPE_PY_FUNCTION(number_add)},
     {Py_nb_inplace_add, DRUPE_PY_FUNCTION(number_inplace_add)},
     {Py_nb_subtract, DRUPE_PY_FUNCTION(number_subtract)},

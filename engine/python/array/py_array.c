@@ -75,11 +75,17 @@ static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device);
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device, DRUPE_PY_NAME_stream);
     drupe_py_state *state = drupe_py_state_of(self);
     const drupe_array *array = drupe_py_array_of(self);
-    PyObject *given[1];
+    PyObject *given[2];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    if (drupe_py_given(given[1])) {
+        PyErr_SetString(PyExc_ValueError,
+                        "to_device() takes no stream: the copy is queued, as all work is; give a Queue as the "
+                        "device");
+        return NULL;
+    }
     drupe_queue *queue = drupe_py_queue_arg(state, NULL, given[0], NULL);
     if (!queue) return NULL;
     PyObject *result =
@@ -186,12 +192,11 @@ static PyObject *array_reshape(PyObject *self, PyObject *args)
 
 static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    (void)self;
-    (void)args;
-    (void)kwargs;
-    PyErr_SetString(PyExc_TypeError, "an array on a device is never copied to the host implicitly: pass its "
-                                     "values, x.asnumpy() or drupe.array.asnumpy(x)");
-    return NULL;
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:__array__", names, &dtype, &copy)) return NULL;
+    if (drupe_py_array_unread(drupe_py_state_of(self), self)) return NULL;
+    return drupe_py_call("drupe.array._exchange", "numpys", "(OOO)", self, dtype, copy);
 }
 
 #define REDUCTION_DOC(name, sentence)                                                                        \
@@ -210,8 +215,6 @@ static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"axis", "keepdims", NULL};
     PyObject *axis = Py_None, *keepdims = Py_False;
-    if (kwargs && PyMapping_HasKeyString(kwargs, "out"))
-        return array_to_array(self, args, kwargs); /* numpy.mean() */
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
     return drupe_py_call("drupe.array", "_mean", "(OOO)", self, axis, keepdims);
 }
@@ -228,7 +231,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"astype", DRUPE_PY_FAST(array_astype),
      PyDoc_STR("astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.")},
     {"to_device", DRUPE_PY_FAST(array_to_device),
-     PyDoc_STR("to_device($self, device)\n--\n\n"
+     PyDoc_STR("to_device($self, device, /, *, stream=None)\n--\n\n"
                "The array on another device or queue (a Device, filter or Queue); itself if it is there.")},
     {"asnumpy", array_asnumpy, METH_NOARGS, PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy; waits.")},
     {"tolist", array_tolist, METH_NOARGS,
@@ -242,7 +245,9 @@ PyMethodDef drupe_py_array_methods[] = {
     {"reshape", array_reshape, METH_VARARGS,
      PyDoc_STR(
          "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
-    {"__array__", DRUPE_PY_KEYWORDS(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
+    {"__array__", DRUPE_PY_KEYWORDS(array_to_array), PyDoc_STR("__array__($self, dtype=None, *, copy=None)\n--\n\n"
+               "A view in NumPy where the host can address the elements; waits. TypeError elsewhere: call "
+               "asnumpy().")},
     {NULL, NULL, 0, NULL},
 };
 
