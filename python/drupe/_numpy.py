@@ -22,7 +22,7 @@ _OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arc
          "concatenate": "concat", "conjugate": "conj", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
          "invert": "bitwise_invert",
          "left_shift": "bitwise_left_shift", "mod": "remainder", "power": "pow", "rint": "round",
-         "right_shift": "bitwise_right_shift", "transpose": "permute_dims", "true_divide": "divide"}
+         "right_shift": "bitwise_right_shift", "true_divide": "divide"}
 _KEYWORDS = {"a_max": "max", "a_min": "min", "ddof": "correction", "newshape": "shape", "reps": "repetitions"}
 # Parameters of functions that inspect knows none of in some versions of NumPy.
 _PARAMETERS = {"concatenate": ("arrays", "axis", "out", "dtype", "casting"), "where": ("condition", "x", "y"),
@@ -112,8 +112,8 @@ class _Plan:
             elif name == "out" and value is not None:
                 out = value
             elif not self.is_default(name, value):
-                raise TypeError(f"numpy.{self.name}() of arrays on devices is drupe.array.{_name(self.ours)}(), which takes "
-                                f"no {name}=")
+                raise TypeError(f"numpy.{self.name}() of arrays on devices is drupe.array.{_name(self.ours)}(), "
+                                f"which takes no {name}=")
         by_name = {name: value for name, value in by_name.items() if not _is_missing(value)}
         result = self.ours(*[by_place[i] for i in sorted(by_place)], **by_name)
         return result if out is None else _store(out, result)
@@ -179,6 +179,12 @@ def _squeeze(a, axis=None):
     return array.squeeze(a, tuple([i for i, n in enumerate(a.shape) if n == 1]) if axis is None else axis)
 
 
+def _transpose(a, axes=None):
+    from drupe import array
+
+    return array.permute_dims(a, axes)
+
+
 def _size(a, axis=None):
     return a.size if axis is None else a.shape[axis]
 
@@ -203,7 +209,9 @@ def _cumulative(name):
 
         if name not in array.__all__:
             raise _refusal({"cumulative_sum": "cumsum"}.get(name, "cumprod"))
-        result = getattr(array, name)(a.reshape(-1) if axis is None else a, axis=0 if axis is None else axis, dtype=dtype)
+        if axis is None:
+            a, axis = a.reshape(-1), 0
+        result = getattr(array, name)(a, axis=axis, dtype=dtype)
         return result if out is None else _store(out, result)
 
     return cumulative
@@ -237,6 +245,7 @@ _ADAPTERS = {
     ("numpy", "shape"): lambda a: a.shape,
     ("numpy", "size"): _size,
     ("numpy", "squeeze"): _squeeze,
+    ("numpy", "transpose"): _transpose,
     ("numpy", "where"): _where,
     ("numpy.linalg", "norm"): _norm,
 }
@@ -286,8 +295,8 @@ def _reduced(ufunc, inputs, options):
     kept = {name: value for name, value in given.items()
             if value is not None and not _is_missing(value) and value is not (name == "where")}
     if kept.keys() - {"dtype", "keepdims"}:
-        raise TypeError(f"numpy.{ufunc.__name__}.reduce() of arrays on devices takes axis, dtype, keepdims and out, not "
-                        f"{', '.join(sorted(kept.keys() - {'dtype', 'keepdims'}))}")
+        raise TypeError(f"numpy.{ufunc.__name__}.reduce() of arrays on devices takes axis, dtype, keepdims and out, "
+                        f"not {', '.join(sorted(kept.keys() - {'dtype', 'keepdims'}))}")
     out = out[0] if isinstance(out, tuple) else out
     return x, axis, kept, out
 
@@ -321,13 +330,13 @@ def universal(x, ufunc, method, inputs, options):
             return result
     ours = _find(name)
     out = options.get("out")
-    kept = {key: value for key, value in options.items() if key != "out" and value is not None and
-            value != _DEFAULTS.get(key)}
+    kept = [key for key, value in options.items() if key != "out" and value is not None and
+            not (isinstance(value, (bool, str)) and value == _DEFAULTS.get(key))]
     if not ours or len(out or ()) > 1:
         raise _refusal(name)
     if kept:
         raise TypeError(f"numpy.{name}() of arrays on devices is drupe.array.{_name(ours)}(), which takes no "
-                        f"{', '.join(f'{key}=' for key in kept)}: convert with astype(), choose with drupe.array.where()")
+                        f"{', '.join(f'{key}=' for key in kept)}: convert with astype(), choose with where()")
     if not out:
         return ours(*inputs)
     _own(out[0])

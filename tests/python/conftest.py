@@ -65,6 +65,16 @@ def fresh():
 
     return run
 
+@pytest.fixture
+def arrays_are_dropped():
+    """A test leaves no Array; the list has what it may leave."""
+    engine = importlib.import_module("drupe._engine")
+    before, kept = engine._live()["Array"], []
+    yield kept
+    if engine._live()["Array"] > before:
+        gc.collect()
+    assert engine._live()["Array"] - len(kept) <= before  # fewer: a failed test had kept some
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):

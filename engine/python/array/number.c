@@ -192,6 +192,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_repr, DRUPE_PY_FUNCTION(drupe_py_array_repr)},
     {Py_tp_str, DRUPE_PY_FUNCTION(drupe_py_array_str)},
     {Py_tp_hash, DRUPE_PY_FUNCTION(PyObject_HashNotImplemented)},
+    {Py_tp_iter, DRUPE_PY_FUNCTION(drupe_py_array_iter)},
     {Py_tp_richcompare, DRUPE_PY_FUNCTION(number_compare)},
     {Py_tp_methods, drupe_py_array_methods},
     {Py_tp_members, drupe_py_array_members},

@@ -12,6 +12,8 @@ static void array_release(void *array)
 void drupe_py_array_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
+    drupe_py_state *state = drupe_py_state_left(self);
+    if (state && state->unread_of == self) state->unread_of = NULL; /* others will have this address */
     drupe_py_release_on(drupe_py_array_of(self)->queue, array_release, drupe_py_array_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Array);
 }

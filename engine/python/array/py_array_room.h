@@ -126,6 +126,8 @@ extern PyGetSetDef drupe_py_array_getset[];
 Py_ssize_t drupe_py_array_length(PyObject *self);
 PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key);
 int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value);
+/* An iterator over the first axis. */
+PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 

@@ -112,17 +112,19 @@ static void view_narrow(Py_buffer *view, int flags)
     if ((flags & PyBUF_FORMAT) != PyBUF_FORMAT) view->format = NULL;
 }
 
-/* Remember the exception that is set. */
+/* Remember a copy of the exception that is set: the exception itself will have a traceback, which keeps the
+ * variables of its functions. */
 static void unread_note(drupe_py_state *state, PyObject *self)
 {
     PyObject *exception = drupe_py_exception_take();
+    PyObject *copy = drupe_py_call("copy", "copy", "(O)", exception);
+    PyErr_Clear(); /* then NumPy is told less */
+    if (copy && PyExceptionInstance_Check(copy)) PyException_SetCause(copy, PyException_GetCause(exception));
     PyObject *before = state->unread;
-    state->unread = Py_XNewRef(exception);
+    state->unread = copy;
     state->unread_of = self;
-    (void)drupe_py_raise_object(exception);
-    drupe_py_saved saved = drupe_py_error_save();
     Py_XDECREF(before);
-    drupe_py_error_restore(saved);
+    (void)drupe_py_raise_object(exception);
 }
 
 bool drupe_py_array_unread(drupe_py_state *state, PyObject *self)
