@@ -24,8 +24,8 @@ e, pi, inf, nan, newaxis = _math.e, _math.pi, _math.inf, _math.nan, None
 
 __all__ = ["Array", "DType", "__array_namespace_info__", "arange", "asarray", "asnumpy", "astype",
            "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat", "count_nonzero",
-           "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "from_dlpack", "full", "full_like",
-           "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid", "moveaxis", "nan",
+           "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "from_dlpack", "full",
+           "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid", "moveaxis", "nan",
            "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape", "result_type", "roll",
            "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var", "vecdot", "zeros",
            "zeros_like"]
