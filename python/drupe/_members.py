@@ -2,6 +2,8 @@
 here. Modules behind them are loaded with the first call, since every program that uses the engine loads this one."""
 import operator as _operator
 
+from drupe._array_methods import ArrayMethods
+
 PROFILING, OUT_OF_ORDER, LOW, HIGH = 1, 2, 4, 8  # drupe_queue_flags of drupe/queue.h
 
 
@@ -27,7 +29,7 @@ def _platform(doc):
     return property(platform, doc=doc)
 
 
-class Array(_Shown):
+class Array(_Shown, ArrayMethods):
     __array_priority__ = 1000.0  # NumPy asks the operand with the highest
 
     def __array_ufunc__(self, ufunc, method, /, *inputs, **options):

@@ -16,13 +16,8 @@ _REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__",
 _COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__lt__",
              "greater_equal": "__le__"}
 
-# Where names of NumPy are others than those of the array API.
-_OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
-         "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "around": "round",
-         "concatenate": "concat", "conjugate": "conj", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
-         "invert": "bitwise_invert",
-         "left_shift": "bitwise_left_shift", "mod": "remainder", "power": "pow", "rint": "round",
-         "right_shift": "bitwise_right_shift", "true_divide": "divide"}
+# Where names of NumPy are others than those of the array API, beside the second names that drupe.array has.
+_OURS = {"concatenate": "concat", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum"}
 _KEYWORDS = {"a_max": "max", "a_min": "min", "ddof": "correction", "newshape": "shape", "reps": "repetitions"}
 # Parameters of functions that inspect knows none of in some versions of NumPy.
 _PARAMETERS = {"concatenate": ("arrays", "axis", "out", "dtype", "casting"), "where": ("condition", "x", "y"),
@@ -36,20 +31,6 @@ _REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"
             "logical_or": "any"}
 _ACCUMULATED = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 
-_INSTEAD = {
-    "asarray_chkfinite": "drupe.array.asarray(x), and drupe.array.all(drupe.array.isfinite(x))",
-    "fmax": "drupe.array.maximum(), where NaN wins",
-    "fmin": "drupe.array.minimum(), where NaN wins",
-    "fabs": "drupe.array.abs()",
-    "float_power": "drupe.array.pow() of floats",
-    "divmod": "drupe.array.floor_divide() and drupe.array.remainder()",
-    "copyto": "dst[...] = src",
-    "put": "x[indices] = values",
-    "place": "x[mask] = values",
-    "fill_diagonal": "drupe.array.where() with drupe.array.eye()",
-    "save": "numpy.save(file, x.asnumpy())",
-}
-
 
 # --- Which function ----------------------------------------------------------------------------------------------
 
@@ -57,22 +38,26 @@ def _find(name, module="numpy"):
     """The function of drupe.array that computes what NumPy's of this name does, or None."""
     import importlib
 
+    from drupe.array import _refused
+
     if module not in _MODULES:
         return None
     try:
         ours = importlib.import_module(_MODULES[module])
     except ImportError:
         return None
-    name = _OURS.get(name, name) if module == "numpy" else name
+    if module == "numpy":
+        name = _OURS.get(name) or _refused.ALIASES.get(name, name)
     known = getattr(ours, "__all__", None) or dir(ours)
     return getattr(ours, name) if name in known and callable(getattr(ours, name)) else None
 
 
 def _refusal(name):
-    instead = _INSTEAD.get(name)
-    return TypeError(f"numpy.{name}() takes no arrays on devices" + (
-        f": take {instead}" if instead else
-        ", and drupe.array has no such function: drupe.array.asnumpy(x) copies the values to the host for NumPy"))
+    from drupe.array import _refused
+
+    instead = _refused.INSTEAD.get(name, "It would compute on the host:")
+    return TypeError(f"numpy.{name}() takes no arrays on devices, and drupe.array has no such function. {instead} "
+                     "drupe.array.asnumpy(x) copies the values for NumPy.")
 
 
 # --- Arguments ---------------------------------------------------------------------------------------------------

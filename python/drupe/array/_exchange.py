@@ -100,27 +100,18 @@ def _import(capsule, copy):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of the elements of x, an array of any library with __dlpack__(), such as NumPy, PyTorch, JAX.
+    """An array of the elements of an array of any library with __dlpack__(), such as NumPy, PyTorch and JAX.
 
-    Parameters
-    ----------
-    x : object with __dlpack__() and __dlpack_device__(); any shape, elements of a data type of drupe.array.
-    device : Device, filter or Queue; None: where the elements are, which is the default device if that is a CPU, else
-        the device "host".
-    copy : None shares memory with x where the device can address it, and copies elsewhere; True copies; False raises
-        BufferError where a copy would be needed.
-
-    Shared memory is written on both sides. Work on the array is queued: wait for its queue before x is read, and do not
-    write x while queued work reads it. Elements that are read-only are copied.
-
-    Raises
-    ------
+    x: an object with __dlpack__() and __dlpack_device__(), any shape, elements of a data type of drupe.array. device: a
+    Device, a filter or a Queue; None for where the elements are: the default device if that is a CPU, else the device
+    "host". copy: None shares memory with x where the device can address it, and copies elsewhere; True copies; False
+    never does. Shared memory is written on both sides. Work on the array is queued: wait for its queue before x is read,
+    and do not write x while queued work reads it. Elements that are read-only are copied.
     BufferError: the elements cannot be taken, or not without a copy. TypeError: x has no __dlpack__().
 
-    >>> a = numpy.arange(3.)
-    >>> x = from_dlpack(a, device="host")
-    >>> x += 1; x.queue.wait(); a
-    array([1., 2., 3.])
+    >>> x = da.from_dlpack(numpy.arange(3.))
+    >>> (x + 1).tolist()
+    [1.0, 2.0, 3.0]
     """
     if isinstance(x, _engine.Array):
         return _own(x, device, copy)
