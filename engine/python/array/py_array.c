@@ -269,7 +269,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"reshape", DRUPE_PY_KEYWORDS(array_reshape),
      PyDoc_STR("reshape($self, *shape, order='C', copy=None)\n--\n\n"
                "The elements in another shape: a view where that is possible.")},
-    {"__array__", DRUPE_PY_KEYWORDS(array_to_array), 
+    {"__array__", DRUPE_PY_KEYWORDS(array_to_array),
      PyDoc_STR("__array__($self, dtype=None, *, copy=None)\n--\n\n"
                "A view in NumPy where the host can address the elements; waits. TypeError elsewhere: call "
                "asnumpy().")},

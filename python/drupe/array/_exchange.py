@@ -105,10 +105,11 @@ def from_dlpack(x, /, *, device=None, copy=None):
     x: an object with __dlpack__() and __dlpack_device__(), any shape, elements of a data type of drupe.array. device: a
     Device, a filter or a Queue; None for where the elements are: the default device if that is a CPU, else the device
     "host". copy: None shares memory with x where the device can address it, and copies elsewhere; True copies; False
-    never does. Shared memory is written on both sides. Work on the array is queued: wait for its queue before x is read,
-    and do not write x while queued work reads it. Elements that are read-only are copied.
+    never does. Shared memory is written on both sides. Work on the array is queued: wait for its queue before x is
+    read, and do not write x while queued work reads it. Elements that are read-only are copied.
     BufferError: the elements cannot be taken, or not without a copy. TypeError: x has no __dlpack__().
 
+    >>> import numpy
     >>> x = da.from_dlpack(numpy.arange(3.))
     >>> (x + 1).tolist()
     [1.0, 2.0, 3.0]
