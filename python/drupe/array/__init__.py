@@ -43,9 +43,9 @@ euler_gamma = 0.5772156649015329
 
 __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "allow_host_copies", "arange", "asarray",
            "asnumpy", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat",
-           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip",
-           "from_dlpack", "full", "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose",
-           "mean", "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
+           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "from_dlpack",
+           "full", "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean",
+           "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
 
