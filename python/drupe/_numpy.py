@@ -6,6 +6,8 @@ ours does not know is an error. Functions whose meaning differs have an adapter.
 import functools
 import inspect
 
+from drupe import _engine
+
 _MODULES = {"numpy": "drupe.array", "numpy.linalg": "drupe.array.linalg", "numpy.fft": "drupe.array.fft"}
 
 # Operators of NumPy's, and what each is seen from its right side.
@@ -170,6 +172,31 @@ def _transpose(a, axes=None):
     return array.permute_dims(a, axes)
 
 
+def _broadcast_arrays(*args, subok=False):
+    """With things among them that are no arrays of ours, None or text such as matplotlib has there, NumPy's."""
+    from drupe import array
+
+    if all(isinstance(a, array.Array) for a in args):
+        return array.broadcast_arrays(*args)
+    import numpy
+
+    return numpy.broadcast_arrays(*[numpy.asarray(a) if isinstance(a, array.Array) else a for a in args])
+
+
+def _shares(a, b, max_work=None):
+    """numpy.shares_memory() and may_share_memory(), for arrays of ours and of NumPy's."""
+    import numpy
+
+    from drupe import array
+
+    ours = [isinstance(x, array.Array) for x in (a, b)]
+    if all(ours) and a.usm_data._pointer != b.usm_data._pointer:
+        return False
+    if not all(_engine._host_reaches(x) for x, own in zip((a, b), ours) if own):
+        return all(ours)  # the same allocation, as far as that tells
+    return numpy.may_share_memory(*[numpy.asarray(x) for x in (a, b)])
+
+
 def _size(a, axis=None):
     return a.size if axis is None else a.shape[axis]
 
@@ -223,11 +250,14 @@ def _norm(x, ord=None, axis=None, keepdims=False):
 
 
 _ADAPTERS = {
+    ("numpy", "broadcast_arrays"): _broadcast_arrays,
     ("numpy", "copy"): _copy,
     ("numpy", "cumprod"): _cumulative("cumulative_prod"),
     ("numpy", "cumsum"): _cumulative("cumulative_sum"),
+    ("numpy", "may_share_memory"): _shares,
     ("numpy", "ndim"): lambda a: a.ndim,
     ("numpy", "shape"): lambda a: a.shape,
+    ("numpy", "shares_memory"): _shares,
     ("numpy", "size"): _size,
     ("numpy", "squeeze"): _squeeze,
     ("numpy", "transpose"): _transpose,

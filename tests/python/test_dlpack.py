@@ -298,6 +298,24 @@ def test_copies_are_made_when_asked_for(device):
         assert shares(da.from_dlpack(a), a) == shares(da.from_dlpack(a, copy=None), a)
 
 
+def test_asarray_shares_where_it_may_not_copy(device):
+    a = np.arange(6.).reshape(2, 3)
+    if not device.has_aspect_usm_system_allocations:
+        with pytest.raises(ValueError, match="copy=False"):
+            da.asarray(a, device=device, copy=False)
+        return
+    x = da.asarray(a, device=device, copy=False)
+    assert shares(x, a) and shares(da.asarray(a.T, "float64", device=device, copy=False), a)
+    assert shares(da.asarray(memoryview(a), device=device, copy=False, usm_type="host"), a)
+    assert not shares(da.asarray(a, device=device), a) and not shares(da.asarray(a, device=device, copy=True), a)
+    frozen = np.arange(3.)
+    frozen.setflags(write=False)
+    for wrong, options in ((a, {"dtype": "float32"}), (a, {"usm_type": "device"}), ([1, 2], {}), (frozen, {}),
+                           (a.astype(">f8"), {}), (a.view("S8"), {}), (3.5, {}), (b"12345678", {})):
+        with pytest.raises(ValueError, match="copy=False"):
+            da.asarray(wrong, device=device, copy=False, **options)
+
+
 def test_read_only_tensors_are_copied():
     producer = Producer(np.arange(3.), flags=1)
     x = da.from_dlpack(producer, device="host")

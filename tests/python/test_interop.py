@@ -207,6 +207,17 @@ def test_numpys_functions_compute_on_the_device(device, call):
     assert got.shape == np.shape(want)
 
 
+def test_numpy_is_told_what_shares_memory(device):
+    x, y = da.arange(10, device=device), da.arange(10, device=device)
+    a = np.asarray(x)
+    for shares in (np.may_share_memory, np.shares_memory):
+        assert shares(x, a) and shares(a, x[2:]) and shares(x, x[1:])
+        assert not shares(x, y) and not shares(y, a) and not shares(x[:5], x[5:])
+    wide, number = np.broadcast_arrays(x, None)
+    assert wide.tolist() == x.tolist() and number[0] is None
+    assert type(np.broadcast_arrays(x, y)[0]) is da.Array
+
+
 def test_outputs_of_numpys_functions(device):
     x, out = da.arange(3., device=device), da.zeros(3, device=device)
     assert np.add(x, 1, out=out) is out and out.tolist() == [1, 2, 3]
@@ -326,5 +337,7 @@ def test_matplotlib_plots_arrays(device):
     axes.scatter(x, x)
     axes.hist(x)
     axes.imshow(x.reshape(1, 5))
+    axes.bar(x, x)
+    axes.errorbar(x, x, yerr=x)
     figure.canvas.draw()
     pyplot.close(figure)

@@ -128,6 +128,21 @@ def from_dlpack(x, /, *, device=None, copy=None):
     return _engine._dlpack_import(capsule, device, -1 if copy is None else int(bool(copy)))
 
 
+def shared(obj, dtype, usm_type, queue):
+    """asarray(obj, copy=False) of what is no array of ours: over the memory of a buffer, or of a producer of DLPack."""
+    import numpy
+
+    try:
+        if not hasattr(obj, "__dlpack__"):
+            obj = numpy.asarray(memoryview(obj))
+        x = from_dlpack(obj, device=queue, copy=False)
+    except (BufferError, TypeError) as error:
+        raise ValueError(f"copy=False, but this has to be copied to the device: {error}") from None
+    if dtype is not None and x.dtype != dtype or usm_type not in (None, "host"):
+        raise ValueError("copy=False, but another dtype or usm_type needs a copy")
+    return x
+
+
 # --- NumPy -----------------------------------------------------------------------------------------------------
 
 def numpys(x, dtype, copy):
