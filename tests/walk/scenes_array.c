@@ -76,6 +76,7 @@ static drupe_status views(struct walker *w)
     GO(drupe_array_to_host(&w->arrays[1], values, &w->events[0])); /* not contiguous: packed on the device */
     GO(drupe_event_wait(w->events[0], LONG));
     GO(drupe_array_over(w->arrays[0].memory, w->queue, DRUPE_INT64, 1, &shape[0], NULL, 0, &w->arrays[2]));
+    (void)drupe_array_host_reaches(&w->arrays[2]);
     bool right = !drupe_array_contiguous(&w->arrays[1]) && drupe_array_pointer(&w->arrays[2]) &&
                  values[0] == 1 && drupe_dtype_size(DRUPE_INT64) == 8 &&
                  drupe_dtype_find("int64") == DRUPE_INT64 && *drupe_dtype_name(DRUPE_INT64) &&
