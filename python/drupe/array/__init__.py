@@ -288,6 +288,8 @@ def result_type(*arrays_and_dtypes):
                  ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
 
+from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
+
 for _name, _other in _ALIASES.items():
     if _other in globals():
         globals()[_name] = globals()[_other]
