@@ -17,6 +17,9 @@ from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2
                                       heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
                                       isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
+from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
+                                   put, put_along_axis, select, take, take_along_axis)
+from drupe.array._exchange import from_dlpack
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
@@ -49,14 +52,17 @@ euler_gamma = 0.5772156649015329
 
 __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "allow_host_copies", "arange", "asarray",
            "asnumpy", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat",
-           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "full",
-           "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid",
-           "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
+           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "from_dlpack",
+           "full", "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean",
+           "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
 
 _KINDS = {bool: 1, int: 2, float: 3, complex: 4}  # of data types: what Python's numbers are in order
 _PLACES = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}  # and of what kind a data type's numbers are
+
+__all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero", "insert", "nonzero", "place", "put",
+            "put_along_axis", "select", "take", "take_along_axis"]
 
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)

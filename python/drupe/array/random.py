@@ -60,7 +60,7 @@ def _take(x, index, axis):
 
 def _check(name, x, good, rule):
     """Refuse a parameter that is a number and not `good`; elements of arrays give NaN instead."""
-    if not _is_array(x) and not good(x):
+    if not hasattr(x, "__len__") and not good(x):
         raise ValueError(f"{name} must be {rule}, and {x} is not")
 
 
