@@ -5,9 +5,8 @@ float32), all other types are computed in double precision. `norm` says where th
 inverse transforms, "forward" to the others, "ortho" as 1/sqrt(n) to both. Transforms run on several processors. On
 devices whose memory the host cannot address they go through copies on the host.
 
->>> x = da.asarray([1.0, 0.0, 0.0, 0.0])
->>> da.fft.rfft(x).tolist()
-[(1+0j), (1+0j), (1+0j)]
+>>> da.fft.irfft(da.fft.rfft(da.asarray([1.0, 2.0, 3.0, 4.0]))).tolist()
+[1.0, 2.0, 3.0, 4.0]
 """
 import math
 import operator
