@@ -87,8 +87,8 @@ def rows():
     for name in sorted(da.__all__):
         if inspect.ismodule(module := getattr(da, name)) and hasattr(module, "__all__"):
             found[f"The module `{name}`"] = {one: ([one], sentence(getattr(module, one))) for one in module.__all__}
-    found["`random.Generator`"] = {one: ([one], sentence(thing)) for one, thing in vars(da.random.Generator).items()
-                                   if not one.startswith("_")}
+    found["`random.Generator`"] = {one: ([one], sentence(getattr(da.random.Generator, one)))
+                                   for one in dir(da.random.Generator) if not one.startswith("_")}
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import drupe
 import drupe.array as da
-from drupe.array import random
+from drupe.array import _distributions, _drawing, random
 
 SEEDS = (0, 42, 2**40 + 7, [1, 2, 3, 4, 5], 2**130)
 
@@ -264,7 +264,8 @@ def test_threads_get_different_numbers(device):
 
 def test_examples_hold():
     finder = doctest.DocTestFinder(recurse=True)
-    examples = [test for test in finder.find(random, globs={"da": da}) if test.examples]
+    examples = [test for part in (random, _drawing, _distributions) for test in finder.find(part, globs={"da": da})
+                if test.examples]
     assert {test.name.rpartition(".")[2] for test in examples} >= set(random.__all__) - {"Generator", "SeedSequence"}
     for test in examples:
         needs = {"multivariate_normal": "linalg", "shuffle": "take", "permuted": "argsort"}

@@ -58,8 +58,8 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
     x: real or complex, of any shape. n: how many elements are transformed; x is cut, or zeros are added to it. The
     result is complex and has n elements along the axis. ValueError for n < 1 and for an unknown norm.
 
-    >>> da.fft.fft(da.asarray([1.0, 0.0, 0.0, 0.0])).tolist()
-    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    >>> da.fft.fft(da.asarray([1.0, 0.0, 0.0, 0.0])).real.tolist()
+    [1.0, 1.0, 1.0, 1.0]
     """
     axis = one_axis(axis, _array(x, "fft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _WHOLE, False, False)
@@ -68,8 +68,8 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of fft(): the same arguments, the opposite sign of the exponent, the factor 1/n.
 
-    >>> da.fft.ifft(da.asarray([4.0, 0.0, 0.0, 0.0])).tolist()
-    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    >>> da.fft.ifft(da.asarray([4.0, 0.0, 0.0, 0.0])).real.tolist()
+    [1.0, 1.0, 1.0, 1.0]
     """
     axis = one_axis(axis, _array(x, "ifft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _WHOLE, True, True)
@@ -79,8 +79,8 @@ def rfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of real elements along an axis: the first n // 2 + 1 elements of fft()'s; the others are their
     conjugates. TypeError for complex x. At half the cost of fft() where n is even.
 
-    >>> da.fft.rfft(da.ones(4)).tolist()
-    [(4+0j), 0j, 0j]
+    >>> da.fft.rfft(da.ones(4)).real.tolist()
+    [4.0, 0.0, 0.0]
     """
     axis = one_axis(axis, _array(x, "rfft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _HALF, False, False)
@@ -160,8 +160,8 @@ def fftn(x, /, *, s=None, axes=None, norm="backward"):
     """fft() along several axes, all unless `axes` names them. `s` holds n for each of them; -1 is the axis's own
     length. ValueError when s and axes have different lengths.
 
-    >>> da.fft.fftn(da.ones((2, 2))).tolist()
-    [[(4+0j), 0j], [0j, 0j]]
+    >>> da.fft.fftn(da.ones((2, 2))).real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
     """
     lengths, places = _axes(_array(x, "fftn"), s, axes)
     return _over(x, lengths, places, norm, False)
@@ -170,8 +170,8 @@ def fftn(x, /, *, s=None, axes=None, norm="backward"):
 def ifftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse of fftn(), with the same arguments.
 
-    >>> da.fft.ifftn(da.ones((2, 2))).tolist()
-    [[(1+0j), 0j], [0j, 0j]]
+    >>> da.fft.ifftn(da.ones((2, 2))).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
     """
     lengths, places = _axes(_array(x, "ifftn"), s, axes)
     return _over(x, lengths, places, norm, True)
@@ -208,8 +208,8 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
     """fftn() along two axes, the last two unless others are named. NumPy's name, not part of the array API.
 
-    >>> da.fft.fft2(da.ones((5, 2, 2)))[0, ...].tolist()
-    [[(4+0j), 0j], [0j, 0j]]
+    >>> da.fft.fft2(da.ones((5, 2, 2)))[0, ...].real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
     """
     return fftn(x, s=s, axes=axes, norm=norm)
 
@@ -217,8 +217,8 @@ def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
 def ifft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
     """ifftn() along two axes, the last two unless others are named.
 
-    >>> da.fft.ifft2(da.ones((5, 2, 2)))[0, ...].tolist()
-    [[(1+0j), 0j], [0j, 0j]]
+    >>> da.fft.ifft2(da.ones((5, 2, 2)))[0, ...].real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
     """
     return ifftn(x, s=s, axes=axes, norm=norm)
 
