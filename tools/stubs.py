@@ -38,7 +38,7 @@ Queue | None: queue
 Range: global_size
 Range | None: local_size
 Sequence[Any]: args
-bool: cache endpoint event in_order include_backend include_device_type keepdims profiling
+bool: allow cache endpoint event in_order include_backend include_device_type keepdims profiling
 bool | None: copy
 float | None: timeout
 int: alignment limit num val
@@ -339,6 +339,9 @@ def array_stub():
             given = re.sub(r"\bbool\b", "builtins.bool", parameters(value, name))  # there is a type of that name
             returned = ARRAY_RETURNS.get(name, "Array")
             lines.append(wrap(f"def {name}({given}) -> {returned}: ..."))
+        elif isinstance(value, type) and name not in LIMITS:
+            bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
+            lines.append(f"class {name}({bases}): ..." if bases else f"class {name}: ...")
         elif isinstance(value, type):
             lines.append(f"class {name}:\n    def __init__(self, type: Any, /) -> None: ...")
             lines += [f"    {member}: {of}" for member, of in LIMITS[name].items()]

@@ -17,17 +17,26 @@ typedef struct call_block {
 } call_block;
 
 static struct {
+    pthread_once_t once;
     _Atomic(bool) forbidden, told;
     _Atomic(const char *) label; /* of the first call that was staged and nobody was told of */
-} staging;
+} staging = {.once = PTHREAD_ONCE_INIT};
+
+static void staging_read(void)
+{
+    const char *wanted = getenv("DRUPE_HOST_COPIES");
+    atomic_store(&staging.forbidden, wanted && strcmp(wanted, "0") == 0);
+}
 
 void drupe_array_staging_allow(bool allowed)
 {
+    pthread_once(&staging.once, staging_read);
     atomic_store(&staging.forbidden, !allowed);
 }
 
 bool drupe_array_staging_allowed(void)
 {
+    pthread_once(&staging.once, staging_read);
     return !atomic_load(&staging.forbidden);
 }
 
@@ -151,10 +160,11 @@ static drupe_status copies_out(const drupe_call *call, drupe_queue *queue, call_
 
 static drupe_status staging_tell(const drupe_call *call, const drupe_queue *queue)
 {
-    if (atomic_load(&staging.forbidden))
+    if (!drupe_array_staging_allowed())
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
                                "%s has no kernel for %s, and computing it on the host, with copies there and "
-                               "back, is forbidden: allow it with DRUPE_HOST_COPIES=1, or compute it on a CPU",
+                               "back, is forbidden: allow it with drupe.array.allow_host_copies(), or compute on a "
+                               "CPU device",
                                call->label, drupe_device_filter(drupe_queue_device(queue)));
     if (!atomic_exchange(&staging.told, true)) atomic_store(&staging.label, call->label);
     return DRUPE_OK;

@@ -109,7 +109,10 @@ def test_documents(extended):
             return None
 
     def saved():
-        found = json.loads((server.notebooks / "x.ipynb").read_text(encoding="utf-8"))["cells"]
+        try:
+            found = json.loads((server.notebooks / "x.ipynb").read_text(encoding="utf-8"))["cells"]
+        except json.JSONDecodeError:
+            return None  # the server is writing it just now
         return found if found[-1]["outputs"] else None
 
     eventually(accepted, "the document")

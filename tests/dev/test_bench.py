@@ -54,6 +54,14 @@ def test_loops():
     assert float(rows["the same, until the device is done", "host"][0]) > 0
 
 
+def test_arrays():
+    text = run("arrays.py", "--rounds", "1", "--only", "x + y, 1")
+    rows = {re.split(" {2,}", line)[0]: re.split(" {2,}", line)[1:] for line in text.splitlines()}
+    for title in ("x + y, 1 element", "x + y, 1,000 elements", "x + y, 1e5 float64"):
+        ours, theirs, ratio, _, met = rows[title]
+        assert float(ours) > 0 and float(theirs) > 0 and float(ratio) > 0 and met in ("met", "missed")
+
+
 def test_dashboard():
     text = run("dashboard.py", "--rounds", "1", "--turn", "0.05", "--seconds", "1")
     rows = {line.split("  ")[0]: line for line in text.splitlines()}

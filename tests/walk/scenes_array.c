@@ -18,6 +18,9 @@ static drupe_status compute(struct walker *w)
     size_t whole = 20 * 30;
     drupe_array flat;
     drupe_array_view(&w->arrays[0], &flat);
+    drupe_array_staging_allow(false);
+    if (drupe_array_staging_allowed() || drupe_array_staged()) return DRUPE_E_INTERNAL;
+    drupe_array_staging_allow(true);
     drupe_status status = drupe_array_reshape(&flat, 1, &whole);
     if (status == DRUPE_OK) status = drupe_array_sequence(&flat, zero, one);
     drupe_array_clear(&flat);

@@ -49,6 +49,7 @@ static const struct setting {
     {"DRUPE_CACHE", {"0", "1"}, is_cache, "\"0\" or \"off\", or \"1\" or \"on\""},
     {"DRUPE_CACHE_SIZE", {NULL}, is_cache_size, "a number of bytes such as \"256M\" or \"2G\""},
     {"DRUPE_FORM", {"cpu", "gpu"}, NULL, "\"cpu\" or \"gpu\""},
+    {"DRUPE_HOST_COPIES", {"0", "1"}, NULL, "\"0\" or \"1\""},
     {"DRUPE_HOST_SHUFFLE", {NULL}, is_number, "a number"},
     {"DRUPE_HOST_THREADS", {NULL}, is_threads, "a number from 1 to 1024"},
     {"DRUPE_HOST_VARIANT", {"baseline", "avx2", "avx512"}, NULL, "\"baseline\", \"avx2\" or \"avx512\""},

@@ -2,6 +2,17 @@
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 
+/* The first operation that the host computed on copies is a warning where its result appears; false when that
+ * became an exception. */
+static bool tell_copies(void)
+{
+    const char *label = drupe_array_staged();
+    if (!label) return true;
+    PyObject *told = drupe_py_call("drupe.array._copies", "tell", "(s)", label);
+    Py_XDECREF(told);
+    return told != NULL;
+}
+
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Array);
@@ -10,6 +21,7 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
     else
         *drupe_py_array_of(self) = *array;
     memset(array, 0, sizeof *array);
+    if (self && !tell_copies()) Py_CLEAR(self);
     return self;
 }
 

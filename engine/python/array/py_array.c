@@ -337,7 +337,18 @@ static PyObject *module_promote(PyObject *module, PyObject *const *args, Py_ssiz
     return drupe_py_dtype_object(state, drupe_dtype_promote(types[0], types[1]));
 }
 
+static PyObject *module_host_copies(PyObject *module, PyObject *allowed)
+{
+    (void)module;
+    int truth = PyObject_IsTrue(allowed);
+    if (truth < 0) return NULL;
+    bool before = drupe_array_staging_allowed();
+    drupe_array_staging_allow(truth);
+    return PyBool_FromLong(before);
+}
+
 PyMethodDef drupe_py_array_functions[] = {
+    {"_host_copies", module_host_copies, METH_O, PyDoc_STR("Allow them or not; what it was before.")},
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),

@@ -11,6 +11,7 @@ import sys as _sys
 from drupe import _engine
 from drupe.array._axes import one_axis as _one_axis
 from drupe.array._axes import some_axes as _some_axes
+from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, roll, std, tile, tril, triu, unstack, var, vecdot)
@@ -21,13 +22,13 @@ __array_api_version__ = "2025.12"
 
 e, pi, inf, nan, newaxis = _math.e, _math.pi, _math.inf, _math.nan, None
 
-__all__ = ["Array", "DType", "__array_namespace_info__", "arange", "asarray", "asnumpy", "astype",
-           "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat", "count_nonzero",
-           "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "full", "full_like", "iinfo",
-           "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid", "moveaxis", "nan",
-           "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape", "result_type", "roll",
-           "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var", "vecdot", "zeros",
-           "zeros_like"]
+__all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "allow_host_copies", "arange", "asarray",
+           "asnumpy", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat",
+           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "full",
+           "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid",
+           "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
+           "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
+           "vecdot", "zeros", "zeros_like"]
 
 _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
 

@@ -21,12 +21,14 @@ from drupe._engine import zeros as zeros
 from drupe._engine import zeros_like as zeros_like
 
 __all__: list[str]
+class HostCopyWarning(UserWarning): ...
 def __array_namespace_info__() -> Any: ...
 abs: Operation
 acos: Operation
 acosh: Operation
 add: Operation
 all: Operation
+def allow_host_copies(allow: builtins.bool = True, /) -> Array: ...
 any: Operation
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = None, *, device: DeviceLike = None,
            usm_type: Literal["device", "shared", "host"] | None = None, queue: Queue | None = None) -> Array: ...

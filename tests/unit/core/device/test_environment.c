@@ -289,6 +289,7 @@ static void settings_are_understood_or_refused(void **state)
          {"alloc", "free", "alloc , free", "0"},
          {"wipe", "alloc,", "alloc free", "wiped"}},
         {"DRUPE_PINNED", {"0", "1"}, {"2"}},
+        {"DRUPE_HOST_COPIES", {"0", "1"}, {"no"}},
         {"DRUPE_PROFILE", {"0", "1"}, {"on"}},
     };
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
