@@ -34,6 +34,11 @@ static drupe_dtype dtype_of(drupe_blas_type type, drupe_linear_element element)
     return drupe_dtype_find(type_names[type]);
 }
 
+const char *drupe_array_linear_name(drupe_linear_op op)
+{
+    return (int)op >= 0 && op < DRUPE_LINEAR_COUNT ? drupe_linear_name(op) : NULL;
+}
+
 /* --- Arguments ------------------------------------------------------------------------------------------ */
 
 static drupe_status check_matrices(const char *name, const drupe_array *a, bool square)
@@ -82,9 +87,8 @@ static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, d
     linear->n = a->shape[a->ndim - 1];
     linear->count = 1;
     for (int d = 0; d < a->ndim - 2; d++) linear->count *= a->shape[d];
-    const char *none = dtype_of(linear->type, DRUPE_LINEAR_COMPLEX) == DRUPE_DTYPE_NONE ? "complex" : NULL;
-    if (op == DRUPE_LINEAR_EIG && none)
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has %s results, for which there is no type", name, none);
+    if (op == DRUPE_LINEAR_EIG && dtype_of(linear->type, DRUPE_LINEAR_COMPLEX) == DRUPE_DTYPE_NONE)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has complex results, for which there is no type", name);
     return drupe_linear_provider(op, linear->type) ? DRUPE_OK : DRUPE_E_UNAVAILABLE;
 }
 

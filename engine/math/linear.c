@@ -158,10 +158,10 @@ void drupe_linear_transpose(const void *from, size_t rows_of, size_t columns, si
 
 drupe_fint drupe_linear_wanted(drupe_blas_type type, const void *work)
 {
-    /* Rounded up, since a float may have been rounded down. */
-    if (drupe_blas_real_size(type) == 8) return (drupe_fint) * (const double *)work + 1;
+    if (drupe_blas_real_size(type) == 8) return (drupe_fint) * (const double *)work;
+    /* A float may have been rounded down where it has no digits for units. */
     const float wanted = *(const float *)work;
-    return (drupe_fint)(wanted * (1 + 1e-6f)) + 1;
+    return (drupe_fint)(wanted < 0x1p24f ? wanted : wanted * (1 + 0x1p-23f));
 }
 
 /* --- The stack ------------------------------------------------------------------------------------------ */

@@ -28,6 +28,9 @@ typedef enum drupe_linear_op {
 
 enum { DRUPE_LINEAR_UPPER = 1, DRUPE_LINEAR_FULL = 2, DRUPE_LINEAR_VALUES = 4 };
 
+/* "solve" and so on; NULL for a number that is none. */
+DRUPE_API const char *drupe_array_linear_name(drupe_linear_op op);
+
 #define DRUPE_LINEAR_RESULTS 4
 
 /* Compute `op` of `in` (as many as it takes, of one type, queue and stack) into `out`, which must be empty;

@@ -8,6 +8,7 @@
 #define DRUPE_DRUPE_H
 
 #include "drupe/array.h"
+#include "drupe/array_linalg.h"
 #include "drupe/cache.h"
 #include "drupe/check.h"
 #include "drupe/device.h"

@@ -352,7 +352,7 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
-     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.")},
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product; with more than two dimensions, of stacks of matrices, which broadcast.")},
     {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
      PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.")},
     {"permute_dims", DRUPE_PY_FAST(module_permute_dims),

@@ -65,6 +65,9 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, P
 /* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
+/* Before the first product or factorisation (py_linalg.c): drupe/array/_providers.py suggests libraries. Runs
+ * Python code then. False with an exception. */
+bool drupe_py_providers_find(void);
 
 /* --- Making and fetching (make.c, host.c) -------------------------------------------------------------- */
 
@@ -110,7 +113,7 @@ PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
-extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[];
+extern PyMethodDef drupe_py_array_functions[], drupe_py_linalg_functions[], drupe_py_make_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

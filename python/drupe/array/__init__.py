@@ -7,14 +7,18 @@ import math as _math
 import numbers as _numbers
 import operator as _operator
 import sys as _sys
+from importlib import import_module as _import_module
 
 from drupe import _engine
 from drupe.array._axes import one_axis as _one_axis
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
+from drupe.array._einsum import einsum
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
+from drupe.array._products import cross, diagonal, dot, inner, kron, outer, tensordot, trace, vdot, vecdot
+from drupe.array._providers import providers
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
-                                 repeat, roll, std, tile, tril, triu, unstack, var, vecdot)
+                                 repeat, roll, std, tile, tril, triu, unstack, var)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
@@ -29,6 +33,8 @@ __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "all
            "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
+__all__ += ["cross", "diagonal", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "trace",
+            "vdot"]
 
 _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
 
@@ -47,6 +53,8 @@ _INSTEAD = {
 
 def __getattr__(name):
     """Say what there is instead of a name that is known from NumPy."""
+    if name == "linalg":
+        return _import_module("drupe.array.linalg")
     hint = _INSTEAD.get(name, "")
     if not hint and not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ()):
         hint = f"NumPy's takes copies: asarray(numpy.{name}(x.asnumpy(), ...))."

@@ -178,12 +178,3 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     """Standard deviation over the axes: the root of the variance."""
     return _ops["sqrt"](var(x, axis=axis, correction=correction, keepdims=keepdims))
-
-
-def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis, which has the same size in both."""
-    if x1.shape[axis] != x2.shape[axis]:
-        raise ValueError(f"vecdot: axis {axis} has sizes {x1.shape[axis]} and {x2.shape[axis]}")
-    if axis >= 0:
-        raise ValueError("vecdot counts its axis from the end: -1 is the last")
-    return _ops["sum"](x1 * x2, axis=axis)
