@@ -71,11 +71,11 @@ GPU = [(f"xp.{name}(x{axis}), 1 GiB {dtype}, {text}", (shape, dtype), f"xp.{name
                                  ("axis 1", (1 << 18, 1024), ", axis=1"))]
 # What a first hour calls, once each, with nothing in any cache.
 FIFTY = """x+y; x-y; x*y; x/y; x**2; -x; abs(x); x>y; x==y; x<0.5; xp.sqrt(x); xp.exp(x); xp.log(x); xp.sin(x)
-xp.cos(x); xp.tanh(x); xp.maximum(x,y); xp.where(x>y,x,y); xp.clip(x,0.1,0.9); xp.floor(x); xp.isnan(x); x.sum(); x.mean(); x.max()
-x.min(); x.std(); xp.argmax(x); xp.cumulative_sum(x); xp.sort(x); xp.argsort(x); xp.unique_values(i); x[m]; x[i]
-x[2:9]; x[::2]+1; x.reshape(10,-1).sum(axis=0); x.reshape(10,-1).T.copy(); xp.concat([x,y]); xp.stack([x,y])
-xp.zeros(9); xp.arange(9); xp.linspace(0,1,9); x.astype('float32'); i//3; i%7; x@y; xp.outer(x[:9],y[:9]); x.all()
-xp.any(m); xp.diff(x)"""
+xp.cos(x); xp.tanh(x); xp.maximum(x,y); xp.where(x>y,x,y); xp.clip(x,0.1,0.9); xp.floor(x); xp.isnan(x); x.sum()
+x.mean(); x.max(); x.min(); x.std(); xp.argmax(x); xp.cumulative_sum(x); xp.sort(x); xp.argsort(x)
+xp.unique_values(i); x[m]; x[i]; x[2:9]; x[::2]+1; x.reshape(10,-1).sum(axis=0); x.reshape(10,-1).T.copy()
+xp.concat([x,y]); xp.stack([x,y]); xp.zeros(9); xp.arange(9); xp.linspace(0,1,9); x.astype('float32'); i//3; i%7
+x@y; xp.outer(x[:9],y[:9]); x.all(); xp.any(m); xp.diff(x)"""
 
 
 # --- contestants --------------------------------------------------------------------------------------------
