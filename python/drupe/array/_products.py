@@ -12,8 +12,8 @@ _ops = _engine.operations
 def _arrays(name, *arrays):
     for x in arrays:
         if not isinstance(x, _engine.Array):
-            raise TypeError(f"{name}: operands are arrays of drupe.array, not {type(x).__name__}. Copy it to the device "
-                            "first: drupe.array.asarray(x)")
+            raise TypeError(f"{name}: operands are arrays of drupe.array, not {type(x).__name__}. Copy it to the "
+                            "device first: drupe.array.asarray(x)")
 
 
 def conjugate(x):

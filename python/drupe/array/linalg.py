@@ -71,8 +71,8 @@ def _two(op, a, b, cutoff=-1.0):
     vector = b.ndim == 1
     b = b.reshape(b.shape + (1,)) if vector else b
     if not b.ndim or a.shape[-2] != b.shape[-2]:
-        raise ValueError(f"{op}: the shapes {a.shape} and {b.shape[:-1] if vector else b.shape} do not fit: as many rows "
-                         "are needed")
+        raise ValueError(f"{op}: the shapes {a.shape} and {b.shape[:-1] if vector else b.shape} do not fit: as many "
+                         "rows are needed")
     stack = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (x if x.shape[:-2] == stack else _engine.broadcast_to(x, stack + x.shape[-2:]) for x in (a, b))
     results = _engine._linear(op, a.astype(dtype, copy=False), b.astype(dtype, copy=False), 0, cutoff)
