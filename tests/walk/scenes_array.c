@@ -52,7 +52,7 @@ static drupe_status compute(struct walker *w)
 static drupe_status linear(struct walker *w)
 {
     static const size_t square[2] = {2, 2};
-    static double values[4];
+    static float values[4];
     const drupe_scalar two = {.kind = DRUPE_SCALAR_KIND_INT, .i = 2};
     drupe_array results[DRUPE_LINEAR_RESULTS] = {{0}};
     drupe_provider_row row;
@@ -62,7 +62,7 @@ static drupe_status linear(struct walker *w)
     drupe_array_provider_suggest("libnone.so.0", "nobody");
     while (drupe_array_provider(rows, &row)) rows++;
     if (!rows || strcmp(drupe_array_linear_name(DRUPE_LINEAR_INV), "inv") != 0) return DRUPE_E_INTERNAL;
-    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_FLOAT64, 2, square, &w->arrays[0]));
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_FLOAT32, 2, square, &w->arrays[0]));
     GO(drupe_array_assign(&w->arrays[0], &(drupe_operand){.scalar = two}));
     drupe_array_view(&w->arrays[0], &w->arrays[1]);
     static const drupe_slice first[2] = {{.count = 1, .step = 1}, {.count = 1, .step = 1}};
@@ -72,7 +72,7 @@ static drupe_status linear(struct walker *w)
     w->arrays[2] = results[0];
     GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
-    return count == 1 && values[0] == 0.5 ? DRUPE_OK : DRUPE_E_INTERNAL;
+    return count == 1 && values[0] == 0.5f ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
 /* The same by instrumented kernels. */

@@ -49,3 +49,10 @@ def providers(device=None):
                 provider += ", on copies"
             rows.append(Provider(operation, dtype, each.filter_string, provider, library))
     return rows
+
+
+def summary():
+    """Who computes linear algebra on CPUs, in a few words."""
+    found = dict.fromkeys((provider, library) for operation, dtype, provider, library in _engine._providers()
+                          if dtype.name == "float64" and provider)
+    return "; ".join(provider + (f" ({library})" if library else "") for provider, library in found)
