@@ -2,6 +2,8 @@
 here. Modules behind them are loaded with the first call, since every program that uses the engine loads this one."""
 import operator as _operator
 
+from drupe._array_methods import ArrayMethods
+
 # Operators of NumPy's, and what each is seen from its right side.
 _REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
               "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
@@ -74,7 +76,7 @@ def _platform(doc):
     return property(platform, doc=doc)
 
 
-class Array(_Shown):
+class Array(_Shown, ArrayMethods):
     __array_priority__ = 1000.0  # NumPy asks the operand with the highest
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):

@@ -152,7 +152,7 @@ def test_numpys_functions_stay_on_the_device(device):
     out = da.empty_like(x)
     assert np.add(x, x, out=out) is out
     np.testing.assert_array_equal(out.asnumpy(), a + a)
-    for call, words in ((lambda: np.cbrt(x), r"numpy\.cbrt\(\) .*no such function: drupe\.array\.asnumpy\(x\)"),
+    for call, words in ((lambda: np.spacing(x), r"numpy\.spacing\(\) .*no such function: drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.add.reduce(x), r"numpy\.add\.reduce\(\) .*drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.median(x), r"numpy\.median\(\) .*drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.linalg.norm(x), r"numpy\.norm\(\) .*drupe\.array\.asnumpy\(x\)"),

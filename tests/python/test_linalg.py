@@ -260,7 +260,7 @@ def test_products(device, dtype):
     close(da.cross(x[:, :, 0], y[0, :, 1]), np.cross(a[:, :, 0], b[0, :, 1]))
     close(da.cross(x, x[::-1], axis=1), np.cross(a, a[::-1], axis=1))
     close(da.vecdot(x, x[0]), np.vecdot(a, a[0]) if hasattr(np, "vecdot") else np.sum(np.conj(a) * a[0], -1))
-    close(da.vecdot(x, x, axis=0), np.sum(np.conj(a) * a, 0, dtype=a.dtype))
+    close(da.vecdot(x, x, axis=-3), np.sum(np.conj(a) * a, 0, dtype=a.dtype))
     for offset in (0, 1, -1, 3, -2, 9, -9):
         close(da.diagonal(x, offset), np.diagonal(a, offset))
         close(da.diagonal(x[:, ::-1], offset, 2, 0), np.diagonal(a[:, ::-1], offset, 2, 0))

@@ -89,7 +89,7 @@ def test_operations_come_from_the_table():
     import drupe._engine as engine
 
     for name, operation in engine.operations.items():
-        assert getattr(drupe.array, name) is operation
+        assert getattr(drupe.array, name) is operation or name == "round"  # which takes decimals as well
         assert operation.__name__ == name
         assert operation.__doc__.startswith(name + "(")
         assert operation.nin in (1, 2, 3)

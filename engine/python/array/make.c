@@ -225,21 +225,42 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
 
 #define TARGET_DOC "dtype=None, *, device=None, usm_type=None, queue=None)\n--\n\n"
 
+/* What the texts of functions that make arrays have in common. */
+#define WHERE_DOC                                                                                            \
+    "device: a Device or a filter, None for the default one. usm_type: \"device\", \"shared\" or \"host\".\n" \
+    "queue: the Queue of the array, instead of a device. MemoryError: there is not so much memory.\n\n"
+#define SHAPE_DOC                                                                                            \
+    "shape: a size, or sizes in a tuple. dtype: of the elements, None for the default float.\n" WHERE_DOC
+#define LIKE_DOC                                                                                             \
+    "x: an array. dtype: of the elements, None for that of x. Without device, usm_type and queue it is\n"     \
+    "placed as x. MemoryError: there is not so much memory.\n\n"
+
 PyMethodDef drupe_py_make_functions[] = {
     {"empty", DRUPE_PY_FAST(make_empty),
-     PyDoc_STR("empty(shape, " TARGET_DOC "A new array with undefined elements.")},
-    {"zeros", DRUPE_PY_FAST(make_zeros), PyDoc_STR("zeros(shape, " TARGET_DOC "A new array of zeros.")},
-    {"ones", DRUPE_PY_FAST(make_ones), PyDoc_STR("ones(shape, " TARGET_DOC "A new array of ones.")},
+     PyDoc_STR("empty(shape, " TARGET_DOC "A new array with undefined elements, which cannot be read.\n\n" SHAPE_DOC
+               ">>> da.empty((2, 3)).shape\n(2, 3)")},
+    {"zeros", DRUPE_PY_FAST(make_zeros),
+     PyDoc_STR("zeros(shape, " TARGET_DOC "A new array of zeros.\n\n" SHAPE_DOC
+               ">>> da.zeros(2).tolist()\n[0.0, 0.0]")},
+    {"ones", DRUPE_PY_FAST(make_ones),
+     PyDoc_STR("ones(shape, " TARGET_DOC "A new array of ones.\n\n" SHAPE_DOC
+               ">>> da.ones(2, dtype=\"int32\").tolist()\n[1, 1]")},
     {"full", DRUPE_PY_FAST(make_full),
-     PyDoc_STR("full(shape, fill_value, " TARGET_DOC "A new array of one value.")},
+     PyDoc_STR("full(shape, fill_value, " TARGET_DOC "A new array of one value.\n\n"
+               "shape: a size, or sizes in a tuple. fill_value: a number. dtype: of the elements, None for that of\n"
+               "the number. " WHERE_DOC ">>> da.full(2, 7).tolist()\n[7, 7]")},
     {"empty_like", DRUPE_PY_FAST(make_empty_like),
-     PyDoc_STR("empty_like(x, " TARGET_DOC "Undefined, shaped and placed as x.")},
+     PyDoc_STR("empty_like(x, " TARGET_DOC "A new array with undefined elements, shaped and placed as x.\n\n" LIKE_DOC
+               ">>> da.empty_like(da.zeros((2, 3))).shape\n(2, 3)")},
     {"zeros_like", DRUPE_PY_FAST(make_zeros_like),
-     PyDoc_STR("zeros_like(x, " TARGET_DOC "Zeros, shaped and placed as x.")},
+     PyDoc_STR("zeros_like(x, " TARGET_DOC "Zeros, shaped and placed as x.\n\n" LIKE_DOC
+               ">>> da.zeros_like(da.asarray([1, 2])).tolist()\n[0, 0]")},
     {"ones_like", DRUPE_PY_FAST(make_ones_like),
-     PyDoc_STR("ones_like(x, " TARGET_DOC "Ones, shaped and placed as x.")},
+     PyDoc_STR("ones_like(x, " TARGET_DOC "Ones, shaped and placed as x.\n\n" LIKE_DOC
+               ">>> da.ones_like(da.asarray([5, 6])).tolist()\n[1, 1]")},
     {"full_like", DRUPE_PY_FAST(make_full_like),
-     PyDoc_STR("full_like(x, fill_value, " TARGET_DOC "One value, shaped and placed as x.")},
+     PyDoc_STR("full_like(x, fill_value, " TARGET_DOC "One value, shaped and placed as x.\n\n" LIKE_DOC
+               ">>> da.full_like(da.asarray([5, 6]), 3).tolist()\n[3, 3]")},
     {"_sequence", DRUPE_PY_FAST(make_sequence),
      PyDoc_STR("_sequence(count, start, step, dtype, device, usm_type, queue)\n--\n\n"
                "So many numbers from start on; of dtype None in the default float.")},
@@ -247,7 +268,11 @@ PyMethodDef drupe_py_make_functions[] = {
      PyDoc_STR(
          "asarray(obj, dtype=None, *, device=None, usm_type=None, queue=None, copy=None)\n--\n\n"
          "An array of a number, nested sequences, or anything with the buffer protocol or __array__(),\n"
-         "such as NumPy arrays and tables of pandas.")},
-    {"asnumpy", make_asnumpy, METH_O, PyDoc_STR("asnumpy(x, /)\n--\n\nA copy in NumPy; waits.")},
+         "such as NumPy arrays and tables of pandas.\n\n"
+         "dtype: of the elements, None for that of obj. copy: True for a copy always, False for none\n"
+         "(ValueError where one is needed). " WHERE_DOC
+         "TypeError: what no array is made of.\n\n>>> da.asarray([[1, 2], [3, 4]]).shape\n(2, 2)")},
+    {"asnumpy", make_asnumpy, METH_O, PyDoc_STR("asnumpy(x, /)\n--\n\nA copy in NumPy. Waits.\n\nx: an array of any shape and data type. TypeError: "
+               "what is no array.\n\n>>> da.asnumpy(da.arange(3)).tolist()\n[0, 1, 2]")},
     {NULL, NULL, 0, NULL},
 };

@@ -250,6 +250,23 @@ bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drup
     return status == DRUPE_OK;
 }
 
+PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out)
+{
+    if (!result || !drupe_py_given(out)) return result;
+    const drupe_array *from = drupe_py_array_of(result);
+    bool good = drupe_py_is(state, out, DRUPE_PY_TYPE_Array);
+    if (!good) PyErr_SetString(PyExc_TypeError, "out must be a drupe.array.Array");
+    if (good && (from->ndim != drupe_py_array_of(out)->ndim ||
+                 memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape))) {
+        PyErr_SetString(PyExc_ValueError, "out must have the shape of the result");
+        good = false;
+    }
+    drupe_operand operand = {.array = from};
+    good = good && drupe_py_assign(state, drupe_py_array_of(out), &operand);
+    Py_DECREF(result);
+    return good ? Py_NewRef(out) : NULL;
+}
+
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
 {
     for (int i = 0; i < 2; i++) {

@@ -63,25 +63,35 @@ static PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t 
     return drupe_py_apply(state, op, operands, (size_t)arity, out);
 }
 
+static bool is_sum(drupe_op op)
+{
+    return op == DRUPE_OP_SUM || op == DRUPE_OP_PROD;
+}
+
 static PyObject *call_reduction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
+    static const drupe_py_signature sums =
+        DRUPE_PY_SIGNATURE(NULL, 2, 1, DRUPE_PY_NAME_x, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_keepdims,
+                           DRUPE_PY_NAME_out, DRUPE_PY_NAME_dtype);
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_op op = op_of(self);
-    const drupe_py_signature signature =
-        DRUPE_PY_SIGNATURE(drupe_op_name(op), 2, 1, DRUPE_PY_NAME_x, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype,
-                           DRUPE_PY_NAME_keepdims);
-    PyObject *given[4];
+    drupe_py_signature signature = sums;
+    signature.function = drupe_op_name(op);
+    signature.count -= !is_sum(op); /* the others have no dtype */
+    PyObject *given[5] = {NULL};
     if (!drupe_py_enter(state) ||
         !drupe_py_args(state, &signature, args, PyVectorcall_NARGS(nargsf), kwnames, given))
         return NULL;
-    return drupe_py_reduce(state, op, given[0], given[1], given[2], given[3]);
+    return drupe_py_into(state, drupe_py_reduce(state, op, given[0], given[1], given[4], given[2]), given[3]);
 }
 
 /* --- The type ------------------------------------------------------------------------------------------ */
 
 static const char *parameters(drupe_op op)
 {
-    if (drupe_op_kind_of(op) == DRUPE_OP_REDUCTION) return "x, /, axis=None, *, dtype=None, keepdims=False";
+    if (drupe_op_kind_of(op) == DRUPE_OP_REDUCTION)
+        return is_sum(op) ? "x, /, axis=None, *, dtype=None, keepdims=False, out=None"
+                          : "x, /, axis=None, *, keepdims=False, out=None";
     static const char *const by_arity[] = {"", "x, /, *, out=None", "x1, x2, /, *, out=None",
                                            "condition, x1, x2, /, *, out=None"};
     return by_arity[drupe_op_arity(op)];
@@ -91,7 +101,8 @@ static PyObject *operation_doc(PyObject *self, void *closure)
 {
     (void)closure;
     drupe_op op = op_of(self);
-    return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op), parameters(op), docs[op]);
+    return drupe_py_call("drupe.array._documents", "operation", "(sss)", drupe_op_name(op), parameters(op),
+                         docs[op]);
 }
 
 /* inspect knows objects of foreign types by a Signature only: see signature() of drupe/_members.py. */

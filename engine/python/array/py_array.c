@@ -31,15 +31,22 @@ PyObject *drupe_py_array_str(PyObject *self)
 
 /* --- Methods ------------------------------------------------------------------------------------------- */
 
+/* The parameters stand in NumPy's order, so that they can be given by place as well. */
 static PyObject *array_reduction(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                                  drupe_op op)
 {
+    static const drupe_py_signature sums = DRUPE_PY_SIGNATURE(
+        NULL, 4, 0, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_out, DRUPE_PY_NAME_keepdims);
+    static const drupe_py_signature others = DRUPE_PY_SIGNATURE(
+        NULL, 3, 0, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_out, DRUPE_PY_NAME_keepdims);
     drupe_py_state *state = drupe_py_state_of(self);
-    const drupe_py_signature signature = {
-        drupe_op_name(op), 1, 0, 3, {DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
-    PyObject *given[3];
+    bool sum = op == DRUPE_OP_SUM || op == DRUPE_OP_PROD;
+    drupe_py_signature signature = sum ? sums : others;
+    signature.function = drupe_op_name(op);
+    PyObject *given[4];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return drupe_py_reduce(state, op, self, given[0], given[1], given[2]);
+    PyObject *dtype = sum ? given[1] : NULL, *out = given[sum ? 2 : 1], *keepdims = given[sum ? 3 : 2];
+    return drupe_py_into(state, drupe_py_reduce(state, op, self, given[0], dtype, keepdims), out);
 }
 
 #define REDUCTION(name, op)                                                                                  \
@@ -75,11 +82,16 @@ static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device);
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device, DRUPE_PY_NAME_stream);
     drupe_py_state *state = drupe_py_state_of(self);
     const drupe_array *array = drupe_py_array_of(self);
-    PyObject *given[1];
+    PyObject *given[2];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    if (drupe_py_given(given[1])) {
+        PyErr_SetString(PyExc_ValueError, "to_device() takes no stream: queues are what others call streams, and "
+                                          "x.to_device(queue) brings the array to one");
+        return NULL;
+    }
     drupe_queue *queue = drupe_py_queue_arg(state, NULL, given[0], NULL);
     if (!queue) return NULL;
     PyObject *result =
@@ -156,32 +168,57 @@ static int reshape_arg(PyObject *shape_object, size_t size, size_t shape[DRUPE_M
     return good ? (int)ndim : -1;
 }
 
-static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObject *shape_object)
+/* copy: 1 always, 0 never (ValueError where one is needed), -1 where it is needed. */
+static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObject *shape_object, int copy)
 {
     size_t shape[DRUPE_MAX_DIMS];
     int ndim = reshape_arg(shape_object, array->size, shape);
     if (ndim < 0) return NULL;
-    drupe_array view = {0};
-    drupe_array_view(array, &view);
-    drupe_status status = drupe_array_reshape(&view, ndim, shape);
-    if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
-    drupe_array_clear(&view);
-    if (status != DRUPE_E_UNSUPPORTED) return drupe_py_raise_on(state, array->queue);
+    if (copy <= 0) {
+        drupe_array view = {0};
+        drupe_array_view(array, &view);
+        drupe_status status = drupe_array_reshape(&view, ndim, shape);
+        if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
+        drupe_array_clear(&view);
+        if (status != DRUPE_E_UNSUPPORTED) return drupe_py_raise_on(state, array->queue);
+        if (copy == 0) {
+            PyErr_SetString(PyExc_ValueError, "copy=False, but no view of these elements has that shape: they do "
+                                              "not lie side by side");
+            return NULL;
+        }
+    }
     /* The elements have to be put side by side first. */
-    PyObject *copy = drupe_py_array_cast(state, array, array->dtype);
-    if (!copy) return NULL;
-    if (drupe_array_reshape(drupe_py_array_of(copy), ndim, shape) == DRUPE_OK) return copy;
-    Py_DECREF(copy);
+    PyObject *copied = drupe_py_array_cast(state, array, array->dtype);
+    if (!copied) return NULL;
+    if (drupe_array_reshape(drupe_py_array_of(copied), ndim, shape) == DRUPE_OK) return copied;
+    Py_DECREF(copied);
     return drupe_py_raise_on(state, array->queue);
 }
 
 /* reshape((2, 3)) and reshape(2, 3) */
-static PyObject *array_reshape(PyObject *self, PyObject *args)
+static PyObject *array_reshape(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
     bool one = PyTuple_GET_SIZE(args) == 1;
-    return reshape(state, drupe_py_array_of(self), one ? PyTuple_GET_ITEM(args, 0) : args);
+    PyObject *shape = one ? PyTuple_GET_ITEM(args, 0) : args;
+    if (!kwargs || PyDict_GET_SIZE(kwargs) == 0) return reshape(state, drupe_py_array_of(self), shape, -1);
+    return drupe_py_call("drupe.array._shapes", "reshape_method", "(OOO)", self, shape, kwargs);
+}
+
+/* What reshape() of drupe/array/_shapes.py is made of. */
+static PyObject *module_reshape(PyObject *module, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *x, *shape, *copy;
+    if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "OOO:_reshape", &x, &shape, &copy)) return NULL;
+    if (!drupe_py_is(state, x, DRUPE_PY_TYPE_Array)) {
+        drupe_py_operand_refuse(x, "reshape");
+        return NULL;
+    }
+    int always = drupe_py_flag(copy, -1);
+    if (always == -1 && PyErr_Occurred()) return NULL;
+    return reshape(state, drupe_py_array_of(x), shape, always);
 }
 
 static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -194,8 +231,10 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     return NULL;
 }
 
+#define SUM_DOC(name, sentence)                                                                              \
+    PyDoc_STR(#name "($self, axis=None, dtype=None, out=None, keepdims=False)\n--\n\n" sentence)
 #define REDUCTION_DOC(name, sentence)                                                                        \
-    PyDoc_STR(#name "($self, axis=None, *, dtype=None, keepdims=False)\n--\n\n" sentence)
+    PyDoc_STR(#name "($self, axis=None, out=None, keepdims=False)\n--\n\n" sentence)
 
 static PyObject *array_accept(PyObject *self, PyObject *ignored)
 {
@@ -205,22 +244,9 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);
 }
 
-/* mean() of the module, which is made of other operations. */
-static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"axis", "keepdims", NULL};
-    PyObject *axis = Py_None, *keepdims = Py_False;
-    if (kwargs && PyMapping_HasKeyString(kwargs, "out"))
-        return array_to_array(self, args, kwargs); /* numpy.mean() */
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
-    return drupe_py_call("drupe.array", "_mean", "(OOO)", self, axis, keepdims);
-}
-
 PyMethodDef drupe_py_array_methods[] = {
-    {"sum", DRUPE_PY_FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
-    {"prod", DRUPE_PY_FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
-    {"mean", DRUPE_PY_KEYWORDS(array_mean),
-     PyDoc_STR("mean($self, axis=None, *, keepdims=False)\n--\n\nMean over the axes.")},
+    {"sum", DRUPE_PY_FAST(array_sum), SUM_DOC(sum, "Sum over the axes.")},
+    {"prod", DRUPE_PY_FAST(array_prod), SUM_DOC(prod, "Product over the axes.")},
     {"max", DRUPE_PY_FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
     {"min", DRUPE_PY_FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
     {"all", DRUPE_PY_FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
@@ -228,7 +254,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"astype", DRUPE_PY_FAST(array_astype),
      PyDoc_STR("astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.")},
     {"to_device", DRUPE_PY_FAST(array_to_device),
-     PyDoc_STR("to_device($self, device)\n--\n\n"
+     PyDoc_STR("to_device($self, device, /, *, stream=None)\n--\n\n"
                "The array on another device or queue (a Device, filter or Queue); itself if it is there.")},
     {"asnumpy", array_asnumpy, METH_NOARGS, PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy; waits.")},
     {"tolist", array_tolist, METH_NOARGS,
@@ -239,9 +265,9 @@ PyMethodDef drupe_py_array_methods[] = {
     {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
     {"__copy__", array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
-    {"reshape", array_reshape, METH_VARARGS,
-     PyDoc_STR(
-         "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
+    {"reshape", DRUPE_PY_KEYWORDS(array_reshape),
+     PyDoc_STR("reshape($self, *shape, order='C', copy=None)\n--\n\n"
+               "The elements in another shape: a view where that is possible.")},
     {"__array__", DRUPE_PY_KEYWORDS(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
     {NULL, NULL, 0, NULL},
 };
@@ -348,14 +374,24 @@ static PyObject *module_host_copies(PyObject *module, PyObject *allowed)
 }
 
 PyMethodDef drupe_py_array_functions[] = {
+    {"_reshape", module_reshape, METH_VARARGS,
+     PyDoc_STR("The elements in another shape; copy is True, False, or None for where it is needed.")},
     {"_host_copies", module_host_copies, METH_O, PyDoc_STR("Allow them or not; what it was before.")},
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
-     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product; with more than two dimensions, of stacks of matrices, which broadcast.")},
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which broadcast.\n\n"
+               "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
+               "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
+               ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},
     {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
-     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.")},
+     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.\n\n"
+               "x: an array. shape: that of the result, of as many axes or more. Elements that are shown often\n"
+               "cannot be written. ValueError: x does not broadcast to the shape.\n\n"
+               ">>> da.broadcast_to(da.asarray([1, 2]), (2, 2)).tolist()\n[[1, 2], [1, 2]]")},
     {"permute_dims", DRUPE_PY_FAST(module_permute_dims),
-     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.")},
+     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.\n\n"
+               "x: an array. axes: those of x in the order of the result. ValueError: not every axis is there\n"
+               "once.\n\n>>> da.permute_dims(da.zeros((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)")},
     {NULL, NULL, 0, NULL},
 };

@@ -62,6 +62,8 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
                               size_t spent, PyObject *out);
 PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, PyObject *axis,
                           PyObject *dtype, PyObject *keepdims);
+/* `result` (taken; NULL passes its exception on), or, where `out` is given, that with its elements assigned. */
+PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out);
 /* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);

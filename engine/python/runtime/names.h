@@ -47,6 +47,7 @@
     X(src)                                                                                                   \
     X(start)                                                                                                 \
     X(step)                                                                                                  \
+    X(stream)                                                                                                \
     X(timeout)                                                                                               \
     X(usm_type)                                                                                              \
     X(val)                                                                                                   \

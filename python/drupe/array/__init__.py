@@ -10,21 +10,39 @@ import sys as _sys
 from importlib import import_module as _import_module
 
 from drupe import _engine
-from drupe.array._axes import one_axis as _one_axis
+from drupe.array._arguments import need as _need
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
+from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
 from drupe.array._einsum import einsum
+from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
+                                      heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
+                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
+from drupe.array._elementwise import round as _round
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
-from drupe.array._products import cross, diagonal, dot, inner, kron, outer, tensordot, trace, vdot, vecdot
+from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
+                                  concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
+                                  rot90, split, swapaxes, transpose, vsplit, vstack)
+from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, copyto, diag, diagflat, diagonal,
+                                 fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace, identity,
+                                 indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
+from drupe.array._means import clip, count_nonzero, mean, std, var
+from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
+                                  ptp, reduce_hypot, trapezoid)
+from drupe.array._padding import pad
+from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdot, vecdot
 from drupe.array._providers import providers
-from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, count_nonzero, diff, eye, flip, meshgrid, moveaxis,
-                                 repeat, roll, std, tile, tril, triu, unstack, var)
+from drupe.array._refused import ALIASES as _ALIASES
+from drupe.array._refused import hint as _hint
+from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
+                                 repeat, reshape, roll, stack, tile, tril, triu, unstack)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
 __array_api_version__ = "2025.12"
 
 e, pi, inf, nan, newaxis = _math.e, _math.pi, _math.inf, _math.nan, None
+euler_gamma = 0.5772156649015329
 
 __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "allow_host_copies", "arange", "asarray",
            "asnumpy", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat",
@@ -33,8 +51,6 @@ __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "all
            "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
-__all__ += ["cross", "diagonal", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "trace",
-            "vdot"]
 
 _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
 
@@ -42,22 +58,15 @@ _KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
 __all__ += [*_engine.operations, *_engine.dtypes]
-
-
-_INSTEAD = {
-    "array": "Arrays are made by asarray(obj), and asarray(x, copy=True) is a copy.",
-    "ndarray": "The class of arrays is Array.",
-    "random": "Take NumPy's numbers: asarray(numpy.random.default_rng().normal(size=n)).",
-}
-
+__all__ += ["cross", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "vdot"]
+dtype, round = DType, _round
 
 def __getattr__(name):
     """Say what there is instead of a name that is known from NumPy."""
     if name == "linalg":
         return _import_module("drupe.array.linalg")
-    hint = _INSTEAD.get(name, "")
-    if not hint and not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ()):
-        hint = f"NumPy's takes copies: asarray(numpy.{name}(x.asnumpy(), ...))."
+    known = not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ())
+    hint = _hint(name, known)
     raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))
 
 
@@ -75,8 +84,15 @@ def _real(what, number):
     return int(number)
 
 
-def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
-    """Numbers from start (0 if one limit is given) to before stop."""
+def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
+    """Numbers from start (0 if one limit is given) to before stop.
+
+    start, stop, step: real numbers. dtype: of the elements; None for int64 where all three are integers, else for the
+    default float. ValueError: step is 0; OverflowError: a number does not fit into the type.
+
+    >>> da.arange(1, 7, 2).tolist()
+    [1, 3, 5]
+    """
     start, stop = (0, start) if stop is None else (_real("start", start), stop)
     stop, step = _real("stop", stop), 1 if step is None else _real("step", step)
     if step == 0 or not _math.isfinite(step):
@@ -94,8 +110,15 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, 
     return _engine._sequence(count if count > 0 else 0, start, step, dtype, device, usm_type, queue)
 
 
-def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
-    """Numbers evenly spaced from start to stop."""
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
+    """Numbers evenly spaced from start to stop.
+
+    num: how many. endpoint: whether stop is the last one. dtype: of the elements, None for the default float; integers
+    are rounded down. ValueError: num is negative.
+
+    >>> da.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     start, stop = float(_real("start", start)), float(_real("stop", stop))
     if not hasattr(num, "__index__"):
         raise TypeError(f"num must be an integer, not {type(num).__name__}")
@@ -117,37 +140,73 @@ def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=
     return x.astype(dtype)
 
 
-def astype(x, dtype, /, *, copy=True):
-    """The elements of x as another data type."""
-    return x.astype(dtype, copy=copy)
+def astype(x, dtype, /, *, copy=True, device=None):
+    """The elements of x as another data type.
+
+    x: an array of any shape. copy: False gives x itself where it has that type. device: where the result lives, None
+    for where x does; another one takes a copy. Returns an array of x's shape. TypeError: complex numbers as real ones,
+    whose real() or abs() is taken first.
+
+    >>> da.astype(da.asarray([1.7, 2.0]), "int64").tolist()
+    [1, 2]
+    """
+    _need("astype", x)
+    converted = x.astype(dtype, copy=copy)
+    return converted if device is None else converted.to_device(device)
 
 
-def to_device(x, device, /):
-    """x on another device or queue; x itself if it is there."""
-    return x.to_device(device)
+def to_device(x, device, /, *, stream=None):
+    """x on another device or queue; x itself if it is there.
 
+    x: an array. device: a Device, a filter, or a Queue. stream: None, since queues are what others call streams.
+    DeviceNotFoundError: there is no such device.
 
-def reshape(x, /, shape):
-    """The elements in another shape: a view where that is possible."""
-    return x.reshape(shape)
+    >>> x = da.zeros(2)
+    >>> da.to_device(x, x.queue) is x
+    True
+    """
+    _need("to_device", x)
+    return x.to_device(device, stream=stream)
 
 
 def matrix_transpose(x, /):
-    """A view with the last two axes exchanged."""
+    """A view with the last two axes exchanged.
+
+    x: an array of two dimensions at least; ValueError for fewer.
+
+    >>> da.matrix_transpose(da.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    _need("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose needs 2 dimensions at least, and the array has {x.ndim}")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def expand_dims(x, /, *, axis=0):
-    """A view with new axes of size 1, which are `axis` (one, or a tuple) of the result."""
+def expand_dims(x, /, axis):
+    """A view with new axes of size 1, which are `axis` (one, or a tuple) of the result.
+
+    x: an array of any shape. IndexError: an axis that the result does not have; ValueError: one that is given twice.
+
+    >>> da.expand_dims(da.zeros((2, 3)), 1).shape
+    (2, 1, 3)
+    """
+    _need("expand_dims", x)
     size = x.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
     axes = _some_axes(axis, x.ndim, size)
     return x[tuple([None if a in axes else slice(None) for a in range(size)])]
 
 
 def squeeze(x, /, axis):
-    """A view without the given axes, which have size 1."""
+    """A view without the given axes, which have size 1.
+
+    x: an array. axis: one, or several in a tuple. IndexError: an axis that x does not have; ValueError: one that has
+    another size.
+
+    >>> da.squeeze(da.zeros((1, 3, 1)), 0).shape
+    (3, 1)
+    """
+    _need("squeeze", x)
     axes = _some_axes(axis, x.ndim)
     for a in axes:
         if x.shape[a] != 1:
@@ -166,7 +225,11 @@ def _scalar_kind(item):
 
 def result_type(*arrays_and_dtypes):
     """The common data type of arrays, data types and numbers. A number changes the type of the others only when its
-    kind (bool, int, float) is above theirs, to int64 or float64, as operators do."""
+    kind (bool, int, float) is above theirs, to int64 or float64, as operators do.
+
+    >>> da.result_type("float32", 3) == "float32"
+    True
+    """
     common, scalar, double = None, 0, True
     for item in arrays_and_dtypes:
         if kind := _scalar_kind(item):
@@ -182,57 +245,7 @@ def result_type(*arrays_and_dtypes):
     return common
 
 
-def clip(x, /, min=None, max=None, *, out=None):
-    """The elements of x, where they are below `min` that, and where they are above `max` that; None is no limit.
-
-    The limits are numbers or arrays that broadcast with x. Where min is above max, the result is max."""
-    operations = _engine.operations
-    if min is None and max is None:
-        return operations["positive"](x, out=out) if x.dtype.kind != "b" or out is not None else astype(x, x.dtype)
-    if min is None or max is None:
-        return operations["maximum" if max is None else "minimum"](x, min if max is None else max, out=out)
-    return operations["minimum"](operations["maximum"](x, min), max, out=out)
-
-
-def mean(x, /, *, axis=None, keepdims=False):
-    """Arithmetic mean over the axes, in floating point: integers are added as floats, whose sum does not wrap."""
-    dtype = None
-    if isinstance(x, Array) and x.dtype.kind != "f":
-        dtype = "float64" if x.device.has_aspect_fp64 else "float32"
-    total = _engine.operations["sum"](x, axis=axis, keepdims=keepdims, dtype=dtype)
-    return total / (x.size // total.size if total.size else 0) if x.size else total * nan
-
-
-def _mean(x, axis, keepdims):
-    """Array.mean()."""
-    return mean(x, axis=axis, keepdims=keepdims)
-
-
-def concat(arrays, /, *, axis=0):
-    """The arrays one after the other along an axis; None flattens them first."""
-    arrays = [a.reshape(-1) for a in arrays] if axis is None else list(arrays)
-    if not arrays:
-        raise ValueError("concat needs one array at least")
-    first = arrays[0]
-    axis = 0 if axis is None else _one_axis(axis, first.ndim)
-    for a in arrays:
-        if a.shape[:axis] + a.shape[axis + 1:] != first.shape[:axis] + first.shape[axis + 1:] or a.ndim != first.ndim:
-            raise ValueError(f"concat: shapes {first.shape} and {a.shape} differ outside of axis {axis}")
-        if a.queue != first.queue:
-            raise _engine.ExecutionPlacementError("the arrays live on different queues: bring them together with "
-                                                  "to_device()")
-    length = 0
-    for a in arrays:
-        length += a.shape[axis]
-    out = empty(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
-                queue=first.queue, usm_type=first.usm_type)
-    start = 0
-    for a in arrays:
-        out[(slice(None),) * axis + (slice(start, start + a.shape[axis]),)] = a
-        start += a.shape[axis]
-    return out
-
-
-def stack(arrays, /, *, axis=0):
-    """The arrays side by side along a new axis."""
-    return concat([expand_dims(a, axis=axis) for a in arrays], axis=axis)
+for _name, _other in _ALIASES.items():
+    if _other in globals():
+        globals()[_name] = globals()[_other]
+__all__ = sorted({*__all__, *(_name for _name in globals() if not _name.startswith("_"))})

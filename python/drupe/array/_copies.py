@@ -15,7 +15,9 @@ def allow_host_copies(allow=True, /):
     operation is an UnsupportedError. The environment variable DRUPE_HOST_COPIES=0 forbids it from the start. Devices
     that share the host's memory need no copies, and nothing changes there.
 
-    >>> before = drupe.array.allow_host_copies(False)
+    >>> before = da.allow_host_copies(True)
+    >>> da.allow_host_copies(before)
+    True
     """
     return _engine._host_copies(allow)
 

@@ -13,7 +13,11 @@ def _dtype(of):
 
 def isdtype(dtype, kind):
     """Whether a data type is of a kind: a data type, "bool", "signed integer", "unsigned integer", "integral",
-    "real floating", "complex floating", "numeric", or one of several in a tuple."""
+    "real floating", "complex floating", "numeric", or one of several in a tuple. ValueError: there is no such kind.
+
+    >>> da.isdtype("int32", "integral")
+    True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     dtype = _engine.DType(dtype)
@@ -25,7 +29,13 @@ def isdtype(dtype, kind):
 
 
 def can_cast(from_, to, /):
-    """Whether values of a data type, or of an array's, keep what they are in another by the rules of promotion."""
+    """Whether values of a data type, or of an array's, keep what they are in another by the rules of promotion.
+
+    from_: an array or a data type. to: a data type. TypeError: what is none.
+
+    >>> da.can_cast("float64", "float32")
+    False
+    """
     to = _engine.DType(to)
     return _engine._promote(_dtype(from_), to) == to
 
@@ -75,10 +85,10 @@ class _Info:
         return _engine.empty(0).device
 
     def devices(self):
-        """All devices."""
+        """All devices, as a tuple."""
         import drupe
 
-        return list(drupe.devices())
+        return tuple(drupe.devices())
 
     def default_dtypes(self, *, device=None):
         """The types of arrays that are made of Python's numbers; complex numbers have none."""
@@ -93,5 +103,9 @@ class _Info:
 
 
 def __array_namespace_info__():
-    """What this library can do: capabilities(), default_device(), default_dtypes(), devices(), dtypes()."""
+    """What this library can do: capabilities(), default_device(), default_dtypes(), devices(), dtypes().
+
+    >>> da.__array_namespace_info__().default_dtypes()["integral"] == "int64"
+    True
+    """
     return _Info()
