@@ -17,6 +17,8 @@ from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2
                                       heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
                                       isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
+from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
+                                   put, put_along_axis, select, take, take_along_axis)
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
@@ -27,11 +29,18 @@ from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, cop
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid)
+from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
+                                partition, sort, top_k)
 from drupe.array._padding import pad
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
+from drupe.array._sets import (isin, searchsorted, union1d, unique, unique_all, unique_counts, unique_inverse,
+                               unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, reshape, roll, stack, tile, tril, triu, unstack, vecdot)
+from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,
+                                     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
+                                     nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
@@ -50,6 +59,9 @@ __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "all
 
 _KINDS = {bool: 1, int: 2, float: 3, complex: 4}  # of data types: what Python's numbers are in order
 _PLACES = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}  # and of what kind a data type's numbers are
+
+__all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero", "insert", "nonzero", "place", "put",
+            "put_along_axis", "select", "take", "take_along_axis"]
 
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
