@@ -105,6 +105,9 @@ DRUPE_API void drupe_array_clear(drupe_array *array);
 DRUPE_API bool drupe_array_contiguous(const drupe_array *array); /* in C order */
 /* The address of element [0, ..., 0]. */
 DRUPE_API void *drupe_array_pointer(const drupe_array *array);
+/* Whether the host can read and write the elements where they are, once the work on them is over: those in
+ * shared and host memory, and all on CPUs. */
+DRUPE_API bool drupe_array_host_reaches(const drupe_array *array);
 
 /* --- Views: all in place on a view made by drupe_array_view(); none touches elements ----------------------
  */

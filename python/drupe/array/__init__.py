@@ -19,6 +19,7 @@ from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2
 from drupe.array._elementwise import round as _round
 from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
                                    put, put_along_axis, select, take, take_along_axis)
+from drupe.array._exchange import from_dlpack
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
@@ -51,9 +52,9 @@ euler_gamma = 0.5772156649015329
 
 __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "allow_host_copies", "arange", "asarray",
            "asnumpy", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat",
-           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "full",
-           "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid",
-           "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
+           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "from_dlpack",
+           "full", "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean",
+           "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
 
@@ -286,6 +287,8 @@ def result_type(*arrays_and_dtypes):
     return DType("int64" if scalar == 2 else
                  ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
+
+from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
 
 for _name, _other in _ALIASES.items():
     if _other in globals():
