@@ -236,8 +236,9 @@ drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp
         return drupe_error_set(DRUPE_E_INVALID, "%s needs at least one array among its operands", row->name);
     const int kind = drupe_dtype_row(common)->kind;
     if (!(row->takes & KIND_BIT(kind)))
-        return drupe_error_set(DRUPE_E_INVALID, "%s does not take %s: convert with astype first", row->name,
-                               drupe_dtype_name(common));
+        return drupe_error_set(DRUPE_E_INVALID, "%s does not take %s: %s first", row->name,
+                               drupe_dtype_name(common),
+                               kind == KIND_COMPLEX ? "take real(x), imag(x) or abs(x)" : "convert with astype");
     if (op == DRUPE_OP_POW) DRUPE_TRY(check_power(&in[1], common));
     if ((row->result == RESULT_FLOAT || row->result == RESULT_FLOAT_REAL) && kind < KIND_FLOAT)
         common = drupe_float_default(fp64);
