@@ -295,18 +295,21 @@ class HostKernels:
     def map(self, op, compute, body):
         table = self.table
         same = table.signed(compute) if op.get("bits", False) else compute
-        self.entry(op["name"], compute, op["arity"] + 2, same=same)
-        if same is not compute:
-            return
+        name = f'{op["name"]}_{compute["short"]}'
+        self.entry(op["name"], compute, op["arity"] + 2)
         result = table.named[compute["real"]] if op["result"] in ("real", "float_real") else compute
         if op["result"] == "bool":
             result = table.dtypes[0]
         inputs = [table.dtypes[0] if kind == "bool" else compute for kind in op["inputs"]]
         for i, of in enumerate(inputs):
             body |= {f"TC{i}": of["c"], f"LOAD{i}(x)": load_text(of)}
-        body["TC_IDS"] = ", ".join(str(of["index"]) for of in inputs)
-        self.emit("map.cl", f'{op["name"]}_{compute["short"]}', compute,
-                  body | {"TR": result["c"], "TR_ID": result["index"], "ARITY": op["arity"]})
+        types = ", ".join(str(of["index"]) for of in inputs)
+        if same is not compute:
+            self.out.append(f'MAP_KERNEL({name}, {op["name"]}_{same["short"]}_loop, {op["arity"]}, {result["index"]}, '
+                            f'{types})')
+            return
+        self.emit("map.cl", name, compute, body | {"TR": result["c"], "TR_ID": result["index"],
+                                                   "ARITY": op["arity"], "TC_IDS": types})
 
     def operation(self, op):
         inputs = "ab" if op["kind"] == "reduction" else "abc"[:op["arity"]]

@@ -127,6 +127,14 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
     }
 }
 
+/* The kernel `name` of a loop, with the types of its result and of its inputs. */
+#define MAP_KERNEL(name, loop, arity, result, ...)                                                           \
+    static void name(size_t begin, size_t end, size_t size, const void *const *args)                         \
+    {                                                                                                        \
+        static const map_kernel kernel = {loop, arity, result, {__VA_ARGS__}};                               \
+        map_run(&kernel, begin, end, size, args);                                                            \
+    }
+
 /* --- Sequences ------------------------------------------------------------------------------------------ */
 
 typedef void (*sequence_loop)(i64 begin, i64 n, const void *start, const void *step, void *out);
