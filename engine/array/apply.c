@@ -311,14 +311,16 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
-    const int number = op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
+    const int number =
+        op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
     /* Before it is asked who has the memory: others may run meanwhile, and make views. */
     DRUPE_TRY(drupe_queue_pace(queue));
     if (given) {
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
         DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;
-        if (conflicts(out, in, nin) || is_wider(out, &types)) return apply_through_copy(target, number, &types, out, in, nin);
+        if (conflicts(out, in, nin) || is_wider(out, &types))
+            return apply_through_copy(target, number, &types, out, in, nin);
         return drupe_map_launch(target, number, &types, out, in, nin);
     }
     return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,

@@ -5,7 +5,7 @@
  * widest float. What an operation is computed in may differ from what is stored: float16 is computed in
  * float32. */
 #include "array/array_room.h"
-#include "kernels/half.h"
+#include "generated/drupe_half.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -189,7 +189,8 @@ static drupe_dtype common_type(const op_row *row, const drupe_operand *in, size_
 }
 
 /* A Python integer must fit the arrays' integer type. A comparison has an answer without: as its result tells
- * nothing of the type, it may be made in another, where what is beyond all numbers of the type is infinite. */
+ * nothing of the type, it may be made in another, where what is beyond all numbers of the type is infinite.
+ */
 static drupe_status check_scalars(const op_row *row, const drupe_operand *in, size_t nin, bool fp64,
                                   op_types *types)
 {

@@ -63,9 +63,10 @@ static drupe_dtype common_type(drupe_op op, const drupe_operand *in, size_t nin)
     case DRUPE_OP_COPYSIGN:
     case DRUPE_OP_NEXTAFTER:
     case DRUPE_OP_LOGADDEXP: return is_whole(common) ? DRUPE_FLOAT64 : common;
-    default: return tolerance(op) && op != DRUPE_OP_POW && op != DRUPE_OP_FLOOR_DIVIDE && is_whole(common)
-                        ? DRUPE_FLOAT64
-                        : common;
+    default:
+        return tolerance(op) && op != DRUPE_OP_POW && op != DRUPE_OP_FLOOR_DIVIDE && is_whole(common)
+                   ? DRUPE_FLOAT64
+                   : common;
     }
 }
 
@@ -92,7 +93,8 @@ static void check_result(drupe_op op, const drupe_operand *in, const sample *sam
     for (size_t k = 0; k < out->size; k++) {
         number x[2];
         for (size_t i = 0; i < nin; i++)
-            x[i] = number_cast(number_cast(operand_at(&in[i], &samples[i], out->ndim, index), common), compute);
+            x[i] =
+                number_cast(number_cast(operand_at(&in[i], &samples[i], out->ndim, index), common), compute);
         const number a = x[0], b = x[nin - 1];
         const number expected = number_cast(number_apply(op, a, b), out->dtype);
         const number got = number_load(bytes + k * size, out->dtype);
@@ -357,16 +359,17 @@ static void test_overlap(void **state)
         }
 }
 
-/* An output of a higher kind receives what the type of the result holds: not what was computed in a wider one. */
+/* An output of a higher kind receives what the type of the result holds: not what was computed in a wider
+ * one. */
 static void test_wider_out(void **state)
 {
     static const size_t shape[] = {3, 4, 5};
     static const struct {
         drupe_op op;
         drupe_dtype in;
-    } cases[] = {{DRUPE_OP_ADD, DRUPE_UINT32},      {DRUPE_OP_NEGATIVE, DRUPE_UINT64},
-                 {DRUPE_OP_POW, DRUPE_UINT8},       {DRUPE_OP_FLOOR_DIVIDE, DRUPE_INT8},
-                 {DRUPE_OP_DIVIDE, DRUPE_FLOAT16},  {DRUPE_OP_BITWISE_INVERT, DRUPE_UINT16},
+    } cases[] = {{DRUPE_OP_ADD, DRUPE_UINT32},     {DRUPE_OP_NEGATIVE, DRUPE_UINT64},
+                 {DRUPE_OP_POW, DRUPE_UINT8},      {DRUPE_OP_FLOOR_DIVIDE, DRUPE_INT8},
+                 {DRUPE_OP_DIVIDE, DRUPE_FLOAT16}, {DRUPE_OP_BITWISE_INVERT, DRUPE_UINT16},
                  {DRUPE_OP_SQUARE, DRUPE_FLOAT16}};
     (void)state;
     for (size_t q = 0; q < queue_count; q++)
@@ -384,7 +387,8 @@ static void test_wider_out(void **state)
             for (size_t k = 0; k < out.size; k++)
                 assert_true(number_close(
                     number_load(wide + 8 * k, DRUPE_FLOAT64),
-                    number_cast(number_load(narrow + k * drupe_dtype_size(plain.dtype), plain.dtype), DRUPE_FLOAT64),
+                    number_cast(number_load(narrow + k * drupe_dtype_size(plain.dtype), plain.dtype),
+                                DRUPE_FLOAT64),
                     0));
             free(narrow);
             free(wide);
@@ -422,7 +426,8 @@ static void test_beyond(void **state)
                     for (size_t j = 0; j < n; j++) {
                         const number a = sample_at(&s, 1, &j), b = number_of(&scalars[i]);
                         const bool a_big = a.dtype == DRUPE_UINT64 && a.i < 0;
-                        const int order = a_big != scalars[i].big ? (a_big ? 1 : -1) : (a.i > b.i) - (a.i < b.i);
+                        const int order =
+                            a_big != scalars[i].big ? (a_big ? 1 : -1) : (a.i > b.i) - (a.i < b.i);
                         assert_int_equal(bytes[j], k == 0 ? order < 0 : k == 1 ? order == 0 : order >= 0);
                     }
                     free(bytes);
