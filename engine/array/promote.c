@@ -5,7 +5,7 @@
  * widest float. What an operation is computed in may differ from what is stored: float16 is computed in
  * float32. */
 #include "array/array_room.h"
-#include "kernels/half.h"
+#include "generated/drupe_half.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -291,9 +291,6 @@ drupe_dtype drupe_op_result(drupe_op op, const drupe_operand *in, size_t nin)
 drupe_dtype drupe_copy_type(drupe_dtype from, drupe_dtype to)
 {
     if (to == DRUPE_FLOAT16 && drupe_dtype_row(from)->real == DRUPE_FLOAT64) return DRUPE_FLOAT64;
-    /* Integers without a sign are computed in those with one, which would not hold large floats. */
-    if (drupe_dtype_row(to)->kind == KIND_UINT && drupe_dtype_row(from)->kind >= KIND_FLOAT)
-        return drupe_dtype_row(from)->compute;
     return drupe_dtype_row(to)->compute;
 }
 
