@@ -31,7 +31,7 @@ static drupe_product_type product_type(drupe_dtype dtype)
     const int kind = drupe_dtype_row(dtype)->kind;
     if (kind == KIND_BOOL) return DRUPE_PRODUCT_BOOL;
     if (kind == KIND_FLOAT) return size == 4 ? DRUPE_PRODUCT_FLOAT : DRUPE_PRODUCT_DOUBLE;
-    if (drupe_array_is_complex(dtype)) return size == 8 ? DRUPE_PRODUCT_CFLOAT : DRUPE_PRODUCT_CDOUBLE;
+    if (kind == KIND_COMPLEX) return size == 8 ? DRUPE_PRODUCT_CFLOAT : DRUPE_PRODUCT_CDOUBLE;
     return size == 1   ? DRUPE_PRODUCT_INT8
            : size == 2 ? DRUPE_PRODUCT_INT16
            : size == 4 ? DRUPE_PRODUCT_INT32
@@ -111,7 +111,7 @@ static drupe_status multiply_matrix(product *p, const drupe_array *out)
 {
     drupe_range range;
     const int last = p->b.ndim - 1;
-    kernel_key key = {SHAPE_MATMUL, 0, 0, (int32_t)p->dtype, (int32_t)p->dtype, {-1, -1, -1}};
+    kernel_parts key = {SHAPE_MATMUL, 0, 0, (int32_t)p->dtype, (int32_t)p->dtype, {-1, -1, -1}};
     const drupe_matmul_params params = {(drupe_i64)p->m,
                                         (drupe_i64)p->n,
                                         (drupe_i64)p->k,
@@ -138,7 +138,9 @@ static drupe_status multiply_matrix(product *p, const drupe_array *out)
                                 .memories = memories,
                                 .effects = &effects};
     const size_t element = drupe_dtype_size(p->dtype), elements[] = {element, element, element};
-    return drupe_target_submit(p->target, &key, &s, &range, args, 4, elements);
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    return drupe_target_submit(p->target, &recipe, &s, &range, args, 4, elements);
 }
 
 /* Matrix number `index` of a stack, borrowed. */
@@ -225,6 +227,7 @@ static drupe_status stack_shape(const drupe_array *a, const drupe_array *b, prod
     return DRUPE_OK;
 }
 
+/* The result may be stored in another type than the product is computed in. */
 static drupe_status multiply(product *p, const drupe_array *a, const drupe_array *b, const drupe_array *out)
 {
     drupe_array wide = {0};
@@ -255,10 +258,8 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     DRUPE_TRY(check_operands(a, b));
     DRUPE_TRY(drupe_target_get(a->queue, &p.target));
     DRUPE_TRY(stack_shape(a, b, &p));
-    drupe_dtype dtype = drupe_dtype_promote(a->dtype, b->dtype);
-    if (dtype == DRUPE_FLOAT64 && !p.target->fp64) dtype = DRUPE_FLOAT32;
-    const bool half = drupe_dtype_row(dtype)->kind == KIND_FLOAT && drupe_dtype_size(dtype) == 2;
-    p.dtype = half ? DRUPE_FLOAT32 : dtype;
+    const drupe_dtype dtype = drupe_dtype_available(drupe_dtype_promote(a->dtype, b->dtype), p.target->fp64);
+    p.dtype = drupe_dtype_row(dtype)->compute;
     p.m = a->ndim > 1 ? a->shape[a->ndim - 2] : 1;
     p.n = b->ndim > 1 ? b->shape[b->ndim - 1] : 1;
     p.k = a->shape[a->ndim - 1];
