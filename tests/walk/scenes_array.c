@@ -151,7 +151,28 @@ static drupe_status indexing(struct walker *w)
     return numbers[29] == 29 ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+/* Random numbers, and their spectrum and back. */
+static drupe_status numbers(struct walker *w)
+{
+    static float values[2][20 * 30];
+    const size_t words = DRUPE_RANDOM_WORDS;
+    const drupe_random_request uniform = {.what = DRUPE_RANDOM_UNIFORM};
+    GO(walk_open(w));
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &words, &w->arrays[0]));
+    GO(drupe_array_assign(&w->arrays[0], &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}}));
+    GO(drupe_array_random(&w->arrays[0], &uniform, DRUPE_FLOAT32, 2, shape, &w->arrays[1]));
+    GO(drupe_array_fft(&w->arrays[1], 1, shape[1], DRUPE_FFT_HALF, false, 1, false, &w->arrays[2]));
+    GO(drupe_array_fft(&w->arrays[2], 1, shape[1], DRUPE_FFT_REALS, true, 1.0 / 30, true, &w->arrays[3]));
+    for (int i = 0; i < 2; i++) GO(drupe_array_to_host(&w->arrays[1 + 2 * i], values[i], &w->events[i]));
+    for (int i = 0; i < 2; i++) GO(drupe_event_wait(w->events[i], LONG));
+    for (size_t i = 0; i < shape[0] * shape[1]; i++)
+        if (values[0][i] - values[1][i] > 1e-5f || values[1][i] - values[0][i] > 1e-5f)
+            return DRUPE_E_INTERNAL;
+    return DRUPE_OK;
+}
+
 const walk_scene walk_array_scenes[] = {{"compute", compute, true},
+                                        {"numbers", numbers, false},
                                         {"compute checked", compute_checked, true},
                                         {"views", views, true},
                                         {"linear", linear, true},

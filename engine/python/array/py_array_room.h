@@ -175,7 +175,8 @@ bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
-extern PyMethodDef drupe_py_index_functions[], drupe_py_linalg_functions[], drupe_py_dlpack_functions[];
+extern PyMethodDef drupe_py_index_functions[], drupe_py_dlpack_functions[], drupe_py_numeric_functions[];
+extern PyMethodDef drupe_py_linalg_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif
