@@ -175,6 +175,6 @@ const walk_scene walk_array_scenes[] = {{"compute", compute, true},
                                         {"numbers", numbers, false},
                                         {"compute checked", compute_checked, true},
                                         {"views", views, true},
-                                        {"linear", linear, true},
                                         {"indexing", indexing, true},
+                                        {"linear", linear, true},
                                         {NULL, NULL, false}};
