@@ -57,15 +57,26 @@ static drupe_status job_add(job *j, const drupe_array *x, const drupe_array *ind
 {
     index_pack *pack = &j->packs[j->count];
     DRUPE_TRY(check_index(x, index));
-    if (x->shape[axis] == 0 && index->size)
-        return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
-                               "axis %d has no elements, so that every index is out of bounds for it", named);
     DRUPE_TRY(drupe_index_apart(index, DRUPE_INT64, x, &pack->array));
     pack->length = (int64_t)x->shape[axis];
     pack->step = x->strides[axis];
     pack->named = named;
     j->g.mode = mode;
     j->count++;
+    return DRUPE_OK;
+}
+
+/* DRUPE_E_OUT_OF_RANGE for points along an axis that has no elements; one number is a point whatever the
+ * others are, as it is for NumPy. */
+static drupe_status packs_check(const index_pack *packs, int count, int ndim, const size_t *points)
+{
+    bool none = false;
+    for (int d = 0; d < ndim; d++) none = none || points[d] == 0;
+    for (int k = 0; k < count; k++)
+        if (packs[k].length == 0 && (!none || packs[k].array.ndim == 0))
+            return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                                   "axis %d has no elements, so that every index is out of bounds for it",
+                                   packs[k].named);
     return DRUPE_OK;
 }
 
@@ -176,6 +187,7 @@ static drupe_status job_of_selection(job *j, const drupe_array *x, const drupe_s
         DRUPE_TRY(job_add(j, x, index->array, index->axis, index->named, selection->mode));
     }
     DRUPE_TRY(packs_broadcast(j->packs, j->count, &npoints, points));
+    DRUPE_TRY(packs_check(j->packs, j->count, npoints, points));
     DRUPE_TRY(packs_fold(j));
     DRUPE_TRY(rest_add(j, x, indexed, 0, selection->place));
     const int begin = j->ndim;
@@ -212,7 +224,7 @@ static drupe_status job_along(job *j, const drupe_array *x, const drupe_array *i
     }
     packs_place(j->packs, 1, 0, j->ndim, &j->g);
     job_close(j);
-    return DRUPE_OK;
+    return packs_check(j->packs, 1, j->ndim, j->shape);
 }
 
 /* --- The work ------------------------------------------------------------------------------------------- */
