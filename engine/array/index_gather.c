@@ -5,6 +5,7 @@
  * which leaves one loop for all of their types. */
 #include "array/index_room.h"
 #include "math/gather.h"
+#include <stddef.h>
 #include <string.h>
 
 static drupe_status run_gather(void *const *pointers, const void *params)
@@ -25,13 +26,18 @@ static drupe_status run_fold(void *const *pointers, const void *params)
 /* An index space with what belongs to it. */
 typedef struct job {
     drupe_gather g;
-    index_pack packs[DRUPE_MAX_DIMS];
-    int count;                    /* of packs */
-    size_t shape[DRUPE_MAX_DIMS]; /* of the space */
-    int ndim;
-    size_t size;
     drupe_array span; /* of the indexed array, where that is not empty */
+    int ndim, count;  /* of the space; of packs */
+    size_t size;
+    size_t shape[DRUPE_MAX_DIMS]; /* of the space */
+    index_pack packs[DRUPE_MAX_DIMS];
 } job;
+
+/* Packs are many bytes, most of which nobody needs. */
+static void job_open(job *j)
+{
+    memset(j, 0, offsetof(job, packs));
+}
 
 static void job_clear(job *j)
 {
@@ -138,7 +144,6 @@ static drupe_status packs_fold(job *j)
         j->count -= DRUPE_GATHER_ARRAYS - 1;
         j->packs[0] = folded;
         memmove(j->packs + 1, j->packs + DRUPE_GATHER_ARRAYS, (size_t)(j->count - 1) * sizeof(*j->packs));
-        memset(j->packs + j->count, 0, (DRUPE_GATHER_ARRAYS - 1) * sizeof(*j->packs));
         j->g.base = 0;
     }
     return DRUPE_OK;
@@ -281,7 +286,8 @@ static drupe_status scatter(job *j, const drupe_array *x, const drupe_operand *v
 
 drupe_status drupe_array_gather(const drupe_array *x, const drupe_selection *selection, drupe_array *out)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_of_selection(&j, x, selection);
     if (status == DRUPE_OK) status = gather(&j, x, out);
     job_clear(&j);
@@ -291,7 +297,8 @@ drupe_status drupe_array_gather(const drupe_array *x, const drupe_selection *sel
 drupe_status drupe_array_scatter(const drupe_array *x, const drupe_selection *selection,
                                  const drupe_operand *value)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_of_selection(&j, x, selection);
     if (status == DRUPE_OK) status = scatter(&j, x, value);
     job_clear(&j);
@@ -301,7 +308,8 @@ drupe_status drupe_array_scatter(const drupe_array *x, const drupe_selection *se
 drupe_status drupe_array_gather_along(const drupe_array *x, const drupe_array *indices, int axis,
                                       drupe_index_mode mode, drupe_array *out)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_along(&j, x, indices, axis, mode);
     if (status == DRUPE_OK) status = gather(&j, x, out);
     job_clear(&j);
@@ -311,7 +319,8 @@ drupe_status drupe_array_gather_along(const drupe_array *x, const drupe_array *i
 drupe_status drupe_array_scatter_along(const drupe_array *x, const drupe_array *indices, int axis,
                                        const drupe_operand *value)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_along(&j, x, indices, axis, DRUPE_INDEX_RAISE);
     for (int d = 0; status == DRUPE_OK && d < x->ndim; d++)
         if (d != axis && j.shape[d] != x->shape[d]) status = along_clash(x, indices);
