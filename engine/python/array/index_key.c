@@ -50,7 +50,7 @@ static void key_clear(array_key *key)
 
 static bool is_integer(drupe_dtype dtype)
 {
-    return drupe_py_dtype_kind(dtype) == 'i' || drupe_py_dtype_kind(dtype) == 'u';
+    return drupe_dtype_kind(dtype) == 'i' || drupe_dtype_kind(dtype) == 'u';
 }
 
 /* --- Items ---------------------------------------------------------------------------------------------- */
