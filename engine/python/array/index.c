@@ -141,6 +141,13 @@ PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key)
     return view_make(self, key, &view) ? drupe_py_array_wrap(state, &view) : NULL;
 }
 
+PyObject *drupe_py_array_iter(PyObject *self)
+{
+    if (drupe_py_array_of(self)->ndim > 0) return PySeqIter_New(self);
+    PyErr_SetString(PyExc_TypeError, "an array without dimensions has nothing to iterate over");
+    return NULL;
+}
+
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index)
 {
     PyObject *key = PyLong_FromSsize_t(index);
