@@ -95,8 +95,7 @@ static void packs_place(const index_pack *packs, int count, int begin, int ndim,
         g->length[k] = packs[k].length;
         g->step[k] = packs[k].step;
         g->axis[k] = packs[k].named;
-        for (int d = 0; d < ndim; d++)
-            g->index[k][begin + d] = drupe_layout_stride(&packs[k].array, ndim, d);
+        for (int d = 0; d < ndim; d++) g->index[k][begin + d] = drupe_layout_stride(&packs[k].array, ndim, d);
     }
 }
 

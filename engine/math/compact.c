@@ -40,7 +40,8 @@ static uint64_t word_of(const uint8_t *mask)
     return word;
 }
 
-/* The true ones among `words` times eight elements, at most 255 times: the bytes of one sum count one each. */
+/* The true ones among `words` times eight elements, at most 255 times: the bytes of one sum count one each.
+ */
 static uint32_t count_words(const uint8_t *mask, size_t words)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), even = UINT64_C(0x00ff00ff00ff00ff);
@@ -50,7 +51,8 @@ static uint32_t count_words(const uint8_t *mask, size_t words)
         all |= word;
         sum += word;
     }
-    if (!(all & ~ones)) return (uint32_t)(((sum & even) + (sum >> 8 & even)) * UINT64_C(0x0001000100010001) >> 48);
+    if (!(all & ~ones))
+        return (uint32_t)(((sum & even) + (sum >> 8 & even)) * UINT64_C(0x0001000100010001) >> 48);
     uint32_t count = 0; /* some are true by other bytes than 1 */
     for (size_t i = 0; i < 8 * words; i++) count += mask[i] != 0;
     return count;
@@ -239,8 +241,8 @@ static void positions_block(const job *j, size_t begin, size_t end, size_t first
         /* What is left of one row of the last axis. */
         const size_t place = i % width;
         const size_t count = width - place < end - i ? width - place : end - i;
-        const size_t found = positions_of(j->mask + i, count, (int64_t)place,
-                                          to + (size_t)(j->ndim - 1) * total, room);
+        const size_t found =
+            positions_of(j->mask + i, count, (int64_t)place, to + (size_t)(j->ndim - 1) * total, room);
         size_t rest = found ? i / width : 0;
         for (int d = j->ndim - 2; found && d >= 0; d--) {
             const int64_t number = (int64_t)(rest % j->shape[d]);

@@ -9,7 +9,15 @@
 #include "engine/python/waits/waits_room.h"
 #include <stddef.h>
 
-typedef enum part_kind { PART_INTEGER, PART_SLICE, PART_NEW, PART_ELLIPSIS, PART_INDEX, PART_MASK, PART_TRUTH } part_kind;
+typedef enum part_kind {
+    PART_INTEGER,
+    PART_SLICE,
+    PART_NEW,
+    PART_ELLIPSIS,
+    PART_INDEX,
+    PART_MASK,
+    PART_TRUTH
+} part_kind;
 
 typedef struct key_part {
     part_kind kind;
@@ -81,7 +89,8 @@ bool drupe_py_key_advanced(drupe_py_state *state, PyObject *key)
 /* An array of a list or of another library, on the queue of x. */
 static PyObject *item_array(array_key *key, PyObject *item)
 {
-    PyObject *array = drupe_py_array_from(key->state, item, key->x->queue, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE);
+    PyObject *array =
+        drupe_py_array_from(key->state, item, key->x->queue, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE);
     const bool untyped = PyList_Check(item) || PyTuple_Check(item);
     if (!array || !untyped || drupe_py_array_of(array)->size) return array;
     /* A list without elements says nothing of their type. */
