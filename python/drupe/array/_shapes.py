@@ -181,8 +181,8 @@ def repeat(x, repeats, /, *, axis=None):
     """Each element `repeats` times in a row along an axis; None flattens first.
 
     x: an array of any data type. repeats: an integer, or integers in one dimension, one for each element along the
-    axis, whose sum is waited for. Returns a new array. ValueError: a negative number, or repeats that do not fit the axis;
-    TypeError: repeats that are no integers.
+    axis, whose sum is waited for. Returns a new array. ValueError: a negative number, or repeats that do not fit the
+    axis; TypeError: repeats that are no integers.
 
     >>> da.repeat(da.asarray([1, 2]), 2).tolist()
     [1, 1, 2, 2]
