@@ -19,7 +19,7 @@ BEGIN, END = "<!-- names: written by tools/array_names.py -->", "<!-- end of nam
 TOPICS = {
     "Making": (
         "asarray empty zeros ones full empty_like zeros_like ones_like full_like arange linspace eye meshgrid tril "
-        "triu asnumpy _making"),
+        "triu asnumpy _making _exchange"),
     "Shape": "broadcast_to permute_dims matrix_transpose expand_dims squeeze _shapes _joining _padding",
     "Indexing": "_indexing _take",
     "Arithmetic": (

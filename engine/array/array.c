@@ -40,9 +40,11 @@ static drupe_status check_dtype(drupe_queue *queue, drupe_dtype dtype)
     if ((int)dtype < 0 || dtype >= DRUPE_DTYPE_COUNT)
         return drupe_error_set(DRUPE_E_INVALID, "%d is no element type", (int)dtype);
     DRUPE_TRY(drupe_target_get(queue, &target));
-    if (dtype == DRUPE_FLOAT64 && !target->fp64)
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has no float64: use float32",
-                               drupe_device_filter(target->device));
+    const drupe_dtype instead = drupe_dtype_available(dtype, target->fp64);
+    if (instead != dtype)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has no %s: use %s",
+                               drupe_device_filter(target->device), drupe_dtype_name(dtype),
+                               drupe_dtype_name(instead));
     return DRUPE_OK;
 }
 
@@ -159,6 +161,14 @@ bool drupe_array_covers(const drupe_array *array)
 void *drupe_array_pointer(const drupe_array *array)
 {
     return (char *)drupe_memory_pointer(array->memory) + array->offset * drupe_dtype_size(array->dtype);
+}
+
+bool drupe_array_host_reaches(const drupe_array *array)
+{
+    drupe_target *target;
+    if (drupe_memory_host_accessible(array->memory)) return true;
+    /* The form for GPUs on a CPU is a test's, as in host_call.c. */
+    return drupe_target_get(array->queue, &target) == DRUPE_OK && target->cpu && !target->gpu_form;
 }
 
 /* --- Views ---------------------------------------------------------------------------------------------- */

@@ -93,6 +93,28 @@ class ArrayMethods:
         """
         self[...] = value
 
+    def conj(self):
+        """The conjugates of complex elements; real ones as they are.
+
+        >>> da.asarray([1.0]).conj().tolist()
+        [1.0]
+        """
+        from drupe import array
+
+        return array.conj(self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
+
+    def dot(self, other, /):
+        """Product of matrices and vectors, or of each element with a number: dot().
+
+        >>> da.asarray([1.0, 2.0]).dot(da.asarray([3.0, 4.0])).item()
+        11.0
+        """
+        from drupe import array
+
+        return array.dot(self, other)
+
     def repeat(self, repeats, axis=None):
         """Each element so often in a row: repeat().
 
@@ -102,6 +124,56 @@ class ArrayMethods:
         from drupe import array
 
         return array.repeat(self, repeats, axis=axis)
+
+    def take(self, indices, axis=None, out=None, mode="raise"):
+        """Elements along an axis, or of the flattened array: take().
+
+        >>> da.asarray([5, 6, 7]).take([2, 0]).tolist()
+        [7, 5]
+        """
+        from drupe import array
+
+        return _into(out, array.take(self, indices, axis=axis, mode=mode))
+
+    def put(self, indices, values, mode="raise"):
+        """Write values into the flattened array: put().
+
+        >>> x = da.zeros(3); x.put([0, -1], 7); x.tolist()
+        [7.0, 0.0, 7.0]
+        """
+        from drupe import array
+
+        array.put(self, indices, values, mode=mode)
+
+    def nonzero(self):
+        """Where elements are not zero, an array for each axis: nonzero(). Waits for their number.
+
+        >>> da.asarray([0, 3, 4]).nonzero()[0].tolist()
+        [1, 2]
+        """
+        from drupe import array
+
+        return array.nonzero(self)
+
+    def compress(self, condition, axis=None, out=None):
+        """The parts along an axis where a condition is true: compress(). Waits for their number.
+
+        >>> da.asarray([5, 6, 7]).compress([True, False, True]).tolist()
+        [5, 7]
+        """
+        from drupe import array
+
+        return _into(out, array.compress(condition, self, axis=axis))
+
+    def choose(self, choices, out=None, mode="raise"):
+        """For each element that of the array of `choices` which it numbers: choose().
+
+        >>> da.asarray([0, 1]).choose([da.asarray([5, 6]), 9]).tolist()
+        [5, 9]
+        """
+        from drupe import array
+
+        return _into(out, array.choose(self, choices, mode=mode))
 
     def clip(self, min=None, max=None, out=None):
         """The elements, but not below min nor above max: clip().

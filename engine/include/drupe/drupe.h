@@ -10,6 +10,7 @@
 
 #include "drupe/array.h"
 #include "drupe/array_order.h"
+#include "drupe/array_index.h"
 #include "drupe/cache.h"
 #include "drupe/check.h"
 #include "drupe/device.h"

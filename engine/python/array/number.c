@@ -157,7 +157,8 @@ static PyObject *number_int(PyObject *self)
 static PyObject *number_index(PyObject *self)
 {
     const drupe_array *array = drupe_py_array_of(self);
-    if (array->ndim == 0 && drupe_py_dtype_kind(array->dtype) == 'i') return number_int(self);
+    const char kind = drupe_dtype_kind(array->dtype);
+    if (array->ndim == 0 && (kind == 'i' || kind == 'u')) return number_int(self);
     PyErr_Format(
         PyExc_TypeError,
         "only an integer array without dimensions can be an index, and this one is %s with %d dimensions",
@@ -192,6 +193,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_repr, DRUPE_PY_FUNCTION(drupe_py_array_repr)},
     {Py_tp_str, DRUPE_PY_FUNCTION(drupe_py_array_str)},
     {Py_tp_hash, DRUPE_PY_FUNCTION(PyObject_HashNotImplemented)},
+    {Py_tp_iter, DRUPE_PY_FUNCTION(drupe_py_array_iter)},
     {Py_tp_richcompare, DRUPE_PY_FUNCTION(number_compare)},
     {Py_tp_methods, drupe_py_array_methods},
     {Py_tp_members, drupe_py_array_members},
@@ -201,6 +203,8 @@ static PyType_Slot array_slots[] = {
     {Py_mp_ass_subscript, DRUPE_PY_FUNCTION(drupe_py_array_subscript_set)},
     {Py_sq_length, DRUPE_PY_FUNCTION(drupe_py_array_length)},
     {Py_sq_item, DRUPE_PY_FUNCTION(drupe_py_array_row)},
+    {Py_bf_getbuffer, DRUPE_PY_FUNCTION(drupe_py_array_getbuffer)},
+    {Py_bf_releasebuffer, DRUPE_PY_FUNCTION(drupe_py_array_releasebuffer)},
     {Py_nb_add, DRUPE_PY_FUNCTION(number_add)},
     {Py_nb_inplace_add, DRUPE_PY_FUNCTION(number_inplace_add)},
     {Py_nb_subtract, DRUPE_PY_FUNCTION(number_subtract)},

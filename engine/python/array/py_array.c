@@ -12,6 +12,8 @@ static void array_release(void *array)
 void drupe_py_array_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
+    drupe_py_state *state = drupe_py_state_left(self);
+    if (state && state->unread_of == self) state->unread_of = NULL; /* others will have this address */
     drupe_py_release_on(drupe_py_array_of(self)->queue, array_release, drupe_py_array_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Array);
 }
@@ -123,6 +125,15 @@ static PyObject *array_item(PyObject *self, PyObject *ignored)
     return drupe_py_enter(state) ? drupe_py_array_item(state, drupe_py_array_of(self)) : NULL;
 }
 
+/* complex(x), for which types have no slot. */
+static PyObject *array_complex(PyObject *self, PyObject *ignored)
+{
+    PyObject *item = array_item(self, ignored);
+    PyObject *result = !item ? NULL : PyObject_CallOneArg((PyObject *)&PyComplex_Type, item);
+    Py_XDECREF(item);
+    return result;
+}
+
 static PyObject *array_copy(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -223,12 +234,11 @@ static PyObject *module_reshape(PyObject *module, PyObject *args)
 
 static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    (void)self;
-    (void)args;
-    (void)kwargs;
-    PyErr_SetString(PyExc_TypeError, "an array on a device is never copied to the host implicitly: pass its "
-                                     "values, x.asnumpy() or drupe.array.asnumpy(x)");
-    return NULL;
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:__array__", names, &dtype, &copy)) return NULL;
+    if (drupe_py_array_unread(drupe_py_state_of(self), self)) return NULL;
+    return drupe_py_call("drupe.array._exchange", "numpys", "(OOO)", self, dtype, copy);
 }
 
 #define SUM_DOC(name, sentence)                                                                              \
@@ -263,12 +273,16 @@ PyMethodDef drupe_py_array_methods[] = {
      PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
     {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
     {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
+    {"__complex__", array_complex, METH_NOARGS, PyDoc_STR("__complex__($self)\n--\n\ncomplex(x); waits.")},
     {"__copy__", array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
     {"reshape", DRUPE_PY_KEYWORDS(array_reshape),
      PyDoc_STR("reshape($self, *shape, order='C', copy=None)\n--\n\n"
                "The elements in another shape: a view where that is possible.")},
-    {"__array__", DRUPE_PY_KEYWORDS(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
+    {"__array__", DRUPE_PY_KEYWORDS(array_to_array),
+     PyDoc_STR("__array__($self, dtype=None, *, copy=None)\n--\n\n"
+               "A view in NumPy where the host can address the elements; waits. TypeError elsewhere: call "
+               "asnumpy().")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -29,7 +29,6 @@ INSTEAD = {
     "vectorize": "A function of elements is written with operations on whole arrays, or as a kernel: drupe.Program.",
     "frompyfunc": "A function of elements is written with operations on whole arrays, or as a kernel: drupe.Program.",
     "piecewise": "Take where() or select(), which compute all choices and then choose.",
-    "choose": "Take select(), or where() for two choices.",
     "resize": "Take tile() to repeat elements, pad() to add some, and a slice to leave some out.",
     "broadcast": "Take broadcast_shapes() for the shape, and broadcast_arrays() for the views.",
     "asfortranarray": "Arrays are made in C order. x.T is a view with the axes reversed.",
