@@ -272,3 +272,14 @@ def test_top_k(device, mode):
     for k, wrong in ((31, mode), (-1, mode), (1, "most")):
         with pytest.raises(ValueError, match="top_k"):
             da.top_k(x, k, mode=wrong)
+
+
+def test_lexsort(device):
+    keys = np.random.default_rng(4).integers(0, 3, (3, 4, 20))
+    x = da.asarray(keys, device=device)
+    for axis in (0, -1):
+        same(da.lexsort(x, axis=axis), np.lexsort(keys, axis=axis))
+    same(da.lexsort([x[0, 0], x[1, 0].astype("float64")]), np.lexsort([keys[0, 0], keys[1, 0]]))
+    for wrong in ([], [x[0], x[0, 0]]):
+        with pytest.raises(ValueError, match="lexsort"):
+            da.lexsort(wrong)
