@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ordered import DTYPES, REAL, arrays, quick, same
+from ordered import DTYPES, REAL, arrays, one_of_each_kind, quick, same
 
 import drupe.array as da
 
@@ -80,6 +80,7 @@ def test_unique(device, a):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("distinct", [1, 5, 60_000])
 def test_unique_of_many(device, dtype, distinct):
+    one_of_each_kind(device, dtype)
     a = np.random.default_rng(1).integers(0, distinct, 80_000).astype(dtype)
     every = da.unique_all(da.asarray(a, device=device))
     values, indices, inverse, counts = np.unique(a, True, True, True)

@@ -152,13 +152,13 @@ def intersect1d(ar1, ar2, assume_unique=False):
 
 
 def setdiff1d(ar1, ar2, assume_unique=False):
-    """The distinct elements of the first array that the second one does not have, ascending. Waits.
+    """The distinct elements of the first array that the second one does not have, ascending, of the first one's type. Waits.
 
     >>> setdiff1d(asarray([1, 3, 4]), asarray([3, 7])).tolist()
     [1, 4]
     """
-    a, b = _common(ar1, ar2, assume_unique)
-    return _where_true(a, isin(a, b, invert=True), sort=False)
+    a = ar1.reshape(-1) if assume_unique else unique(ar1)
+    return _where_true(a, isin(a, ar2, invert=True))
 
 
 def union1d(ar1, ar2):
