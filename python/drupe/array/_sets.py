@@ -152,7 +152,8 @@ def intersect1d(ar1, ar2, assume_unique=False):
 
 
 def setdiff1d(ar1, ar2, assume_unique=False):
-    """The distinct elements of the first array that the second one does not have, ascending, of the first one's type. Waits.
+    """The distinct elements of the first array that the second one does not have, ascending, of the first one's type.
+    Waits.
 
     >>> setdiff1d(asarray([1, 3, 4]), asarray([3, 7])).tolist()
     [1, 4]
