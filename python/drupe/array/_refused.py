@@ -17,7 +17,6 @@ _HOST = "Its result is on the host: take NumPy's of x.asnumpy()."
 _ONE_NUMBER = "Arrays hold numbers of one type: bool, integers, floating point and complex."
 
 INSTEAD = {
-    "random": "Take NumPy's numbers: asarray(numpy.random.default_rng().normal(size=n)).",
     "ndarray": "The class of arrays is Array.",
     "usm_ndarray": "The class of arrays is Array; arrays are made by asarray(), empty() and their like.",
     "usm_ndarray_repr": "Write repr(x).",
