@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 
+import element_types
 import pytest
 
 os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
@@ -74,6 +75,16 @@ def arrays_are_dropped():
     if engine._live()["Array"] > before:
         gc.collect()
     assert engine._live()["Array"] - len(kept) <= before  # fewer: a failed test had kept some
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "every_type: takes a type of elements; see element_types.py")
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [item for item in items if not element_types.keeps(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if element_types.keeps(item)]
 
 
 @pytest.hookimpl(wrapper=True)

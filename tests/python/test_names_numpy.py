@@ -1,4 +1,6 @@
 """Functions and methods that drupe.array has beside the standard, with NumPy's names: each call is made of both."""
+import re
+
 import numpy as np
 import pytest
 
@@ -77,10 +79,15 @@ A.repeat(2, 1) | V.clip(0, 3) | V.clip(None, 3) | W.clip(0.0) | F.round() | F.ro
 A.mean(1) | F.mean(axis=(0, 1), keepdims=True) | A.mean(0, "float32") | F.std() | F.std(0) | F.var(1) | V.var(ddof=1)
 A.std(0, None, None, 1, True) | C.diagonal() | C.trace() | A.ptp() | A.sum(0) | A.sum(0, "float64")
 A.sum(axis=1, keepdims=True) | A.prod(1) | A.max(0) | A.min(1) | C.max((0, 1)) | N.any(0) | N.all(1) | M.sum()
-A.max(1, None, True) | C.reshape(4, 6) | C.reshape((4, 6), order="F") | C.reshape(-1, order="F") | C.T.reshape(6, -1)
-A.view()
+A.max(1, None, True) | C.argmax() | C.argmin(1) | F.argmax(axis=0) | A.argmax(1, keepdims=True) | F.argsort()
+F.argsort(0) | F.argsort(None) | Q.searchsorted(U) | Q.searchsorted(Q, "right") | A.cumsum() | A.cumsum(0)
+A.cumsum(1, "float64") | A.cumprod(1) | V.nonzero() | A.take([2, 0]) | A.take([2, 0], 1) | A.take(V[:1] - 2, axis=0)
+V.compress(M) | A.compress(M[:2], 0) | W.conj() | F.conjugate() | A.T.dot(F) | W.dot(V) | C.reshape(4, 6)
+C.reshape((4, 6), order="F") | C.reshape(-1, order="F") | C.T.reshape(6, -1) | A.view()
 """
 NUMPYS_OWN = {"A.ptp()": lambda a: np.ptp(a["A"]), "row_stack([V, W])": lambda a: np.vstack([a["V"], a["W"]])}
+
+LATER = "argmax argmin argsort searchsorted cumsum cumprod nonzero take compress dot"
 
 
 def calls(text):
@@ -115,6 +122,9 @@ def everywhere():
 
 @pytest.mark.parametrize("call", calls(CALLS) + calls(METHODS))
 def test_against_numpy(device, everywhere, call):
+    for name in re.findall(r"\.(\w+)\(", call):
+        if name in LATER and name not in da.__all__:
+            pytest.skip(f"there is no {name} yet")
     with np.errstate(all="ignore"):
         expected = NUMPYS_OWN[call](HOST) if call in NUMPYS_OWN else eval(call, {**vars(np), "np": np, **HOST})
     ours = {name: getattr(da, name) for name in da.__all__}

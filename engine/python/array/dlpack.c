@@ -60,7 +60,7 @@ static const struct {
 static uint8_t code_of(drupe_dtype dtype)
 {
     size_t i = 0;
-    while (codes[i].kind != drupe_py_dtype_kind(dtype)) i++;
+    while (codes[i].kind != drupe_dtype_kind(dtype)) i++;
     return codes[i].code;
 }
 

@@ -33,7 +33,7 @@ static char *format_of(drupe_dtype dtype)
         ['i' - 'b'] = {"b", "h", "i", "l", NULL},
         ['u' - 'b'] = {"B", "H", "I", "L", NULL},
     };
-    return rows[drupe_py_dtype_kind(dtype) - 'b'][__builtin_ctzll(drupe_dtype_size(dtype))];
+    return rows[drupe_dtype_kind(dtype) - 'b'][__builtin_ctzll(drupe_dtype_size(dtype))];
 }
 
 /* Elements that lie on top of each other, as those of broadcast_to() do. */

@@ -191,6 +191,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_fault_functions,
                                    drupe_py_array_functions,
                                    drupe_py_dlpack_functions,
+                                   drupe_py_order_functions,
                                    drupe_py_view_functions,
                                    drupe_py_wait_functions,
                                    drupe_py_program_functions,

@@ -90,12 +90,12 @@ def float_power(x1, x2, /, *, out=None):
     [0.5, 0.25]
     """
     x = _one("float_power", x1, x2)
-    wide = "float64" if x.device.has_aspect_fp64 else "float32"
+    wide = ("float64", "complex128") if x.device.has_aspect_fp64 else ("float32", "complex64")
 
     def cast(operand):
         if not isinstance(operand, _engine.Array):
             return operand if isinstance(operand, complex) else float(operand)
-        return operand if operand.dtype.kind == "c" else operand.astype(wide, copy=False)
+        return operand.astype(wide[operand.dtype.kind == "c"], copy=False)
 
     return _ops["pow"](cast(x1), cast(x2), out=out)
 
@@ -272,7 +272,10 @@ def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
     if x.dtype.kind not in "fc":
         return x.copy() if copy else x
     if x.dtype.kind == "c":
-        raise TypeError("nan_to_num takes real numbers: take it of real(x) and imag(x)")
+        x = x.copy() if copy else x
+        for part in (x.real, x.imag):  # views
+            nan_to_num(part, False, nan, posinf, neginf)
+        return x
     from drupe.array import finfo
 
     limits = finfo(x.dtype)

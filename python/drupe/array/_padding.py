@@ -73,7 +73,8 @@ def _ramp(out, axis, before, length, after, ends):
         if width == 0:
             continue
         steps = _engine._sequence(width, 0.0, 1.0 / width, default, None, None, out.queue)
-        inner = out[(*whole, slice(edge, edge + 1))].astype(default)
+        inner = out[(*whole, slice(edge, edge + 1))]
+        inner = inner if inner.dtype.kind == "c" else inner.astype(default)
         part = end + (inner - end) * (steps if place.start == 0 else 1.0 - (steps + 1.0 / width)).reshape(shape)
         if out.dtype.kind in "iu":
             part = _ops["floor"](part)
