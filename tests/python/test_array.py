@@ -408,7 +408,7 @@ def test_setitem_values(device):
 @pytest.mark.parametrize("index, text", [
     (2, "out of bounds for axis 0 with size 2"), ((0, -4), "out of bounds for axis 1 with size 3"),
     ((0, 0, 0), "too many indices"), ((..., ...), "one ellipsis"), ("a", "not with str"), (1.0, "not with float"),
-    ([0, 1], "not with list"), (np.array([True, False]), "ndarray"), (True, "not with bool")])
+    ([0.5, 1], "of float64"), (np.array([True, False, True]), "axis 0 has 2 elements"), ({}, "not with dict")])
 def test_index_errors(device, index, text):
     x = da.zeros((2, 3), device=device)
     with pytest.raises(IndexError, match=text):

@@ -76,6 +76,11 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, P
 PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out);
 /* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);
+/* Around a call that indexes `array` by `other` (or puts that there; may be NULL): the first of its kind runs
+ * without the GIL. What it uses must be owned by the caller. */
+PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *array,
+                                    const drupe_array *other);
+void drupe_py_index_end(PyThreadState *thread);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
 
 /* --- Making and fetching (make.c, host.c, nested.c) ---------------------------------------------------- */
@@ -167,7 +172,7 @@ bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
-extern PyMethodDef drupe_py_dlpack_functions[];
+extern PyMethodDef drupe_py_index_functions[], drupe_py_dlpack_functions[], drupe_py_numeric_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

@@ -17,6 +17,8 @@ from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2
                                       heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
                                       isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
+from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
+                                   put, put_along_axis, select, take, take_along_axis)
 from drupe.array._exchange import from_dlpack
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
@@ -58,6 +60,9 @@ __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "all
 
 _KINDS = {bool: 1, int: 2, float: 3, complex: 4}  # of data types: what Python's numbers are in order
 _PLACES = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}  # and of what kind a data type's numbers are
+
+__all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero", "insert", "nonzero", "place", "put",
+            "put_along_axis", "select", "take", "take_along_axis"]
 
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
@@ -282,6 +287,8 @@ def result_type(*arrays_and_dtypes):
     return DType("int64" if scalar == 2 else
                  ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
+
+from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
 
 for _name, _other in _ALIASES.items():
     if _other in globals():
