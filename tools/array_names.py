@@ -39,11 +39,11 @@ TOPICS = {
         "bitwise_left_shift bitwise_right_shift bitwise_count"),
     "Reductions and statistics": "sum prod max min any all _means _statistics",
     "Sorting, searching, sets": "_sorting _order _sets",
-    "Products": "matmul vecdot _products",
+    "Products": "matmul _products _einsum",
     "Neighbours, polynomials, averages": "diff _numeric",
     "Types and devices": (
         "astype result_type can_cast isdtype finfo iinfo to_device __array_namespace_info__ allow_host_copies "
-        "HostCopyWarning Array DType _inspect _copies"),
+        "HostCopyWarning Array DType _inspect _copies _providers"),
     "Constants": "e pi inf nan newaxis euler_gamma",
     "More": "",
 }

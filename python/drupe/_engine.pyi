@@ -81,6 +81,9 @@ class InternalError(DeviceError):
 class InvalidArgumentError(DeviceError, ValueError):
     ...
 
+class LinAlgError(DeviceError, ValueError):
+    ...
+
 class OutOfRangeError(DeviceError, ValueError, IndexError, OverflowError):
     ...
 

@@ -126,7 +126,7 @@ def test_statistics(device, axis, dtype):
                  np.std(a, axis, ddof=correction, keepdims=keepdims), rtol)
     y, b = both(device, 4, dtype=dtype)
     if dtype != "bool":
-        same(da.vecdot(x, y), (a * b).sum(-1, dtype="int64" if dtype == "int32" else None), 1e-6)
+        same(da.vecdot(x, y), (a * b).sum(-1, dtype=dtype), 1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")

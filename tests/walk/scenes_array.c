@@ -1,5 +1,6 @@
 /* Arrays. */
 #include "walk.h"
+#include <string.h>
 
 static const size_t shape[2] = {20, 30};
 
@@ -46,6 +47,32 @@ static drupe_status compute(struct walker *w)
     GO(drupe_array_assign(&w->arrays[5], &(drupe_operand){.scalar = one}));
     GO(drupe_queue_wait(w->queue, LONG));
     return DRUPE_OK;
+}
+
+static drupe_status linear(struct walker *w)
+{
+    static const size_t square[2] = {2, 2};
+    static float values[4];
+    const drupe_scalar two = {.kind = DRUPE_SCALAR_KIND_INT, .i = 2};
+    drupe_array results[DRUPE_LINEAR_RESULTS] = {{0}};
+    drupe_provider_row row;
+    size_t rows = 0;
+    int count;
+    GO(walk_open(w));
+    drupe_array_provider_suggest("libnone.so.0", "nobody");
+    while (drupe_array_provider(rows, &row)) rows++;
+    if (!rows || strcmp(drupe_array_linear_name(DRUPE_LINEAR_INV), "inv") != 0) return DRUPE_E_INTERNAL;
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_FLOAT32, 2, square, &w->arrays[0]));
+    GO(drupe_array_assign(&w->arrays[0], &(drupe_operand){.scalar = two}));
+    drupe_array_view(&w->arrays[0], &w->arrays[1]);
+    static const drupe_slice first[2] = {{.count = 1, .step = 1}, {.count = 1, .step = 1}};
+    GO(drupe_array_slice(&w->arrays[1], first));
+    const drupe_array *in[] = {&w->arrays[1]};
+    GO(drupe_array_linear(DRUPE_LINEAR_INV, 0, 0, in, results, &count));
+    w->arrays[2] = results[0];
+    GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    return count == 1 && values[0] == 0.5f ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
 /* The same by instrumented kernels. */
@@ -149,4 +176,5 @@ const walk_scene walk_array_scenes[] = {{"compute", compute, true},
                                         {"compute checked", compute_checked, true},
                                         {"views", views, true},
                                         {"indexing", indexing, true},
+                                        {"linear", linear, true},
                                         {NULL, NULL, false}};

@@ -306,6 +306,7 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         drupe_py_operand_refuse(object, "matmul");
         return NULL;
     }
+    if (!drupe_py_providers_find()) return NULL;
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));

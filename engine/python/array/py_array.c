@@ -394,7 +394,7 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
-     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.\n\n"
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which broadcast.\n\n"
                "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
                "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
                ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},

@@ -82,6 +82,9 @@ PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *ar
                                     const drupe_array *other);
 void drupe_py_index_end(PyThreadState *thread);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
+/* Before the first product or factorisation (py_linalg.c): drupe/array/_providers.py suggests libraries. Runs
+ * Python code then. False with an exception. */
+bool drupe_py_providers_find(void);
 
 /* --- Making and fetching (make.c, host.c, nested.c) ---------------------------------------------------- */
 
@@ -173,6 +176,7 @@ int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or 
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
 extern PyMethodDef drupe_py_index_functions[], drupe_py_dlpack_functions[], drupe_py_numeric_functions[];
+extern PyMethodDef drupe_py_linalg_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

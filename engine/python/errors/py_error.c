@@ -49,6 +49,9 @@ static const struct {
     {DRUPE_E_TASK, "HostTaskError", NULL, "Look at the exception that it raised, the cause of this one.",
      "A host task failed, or a future that work waited for; `__cause__` is what it\n"
      "raised, where that is known."},
+    {DRUPE_E_LINALG, "LinAlgError", &PyExc_ValueError,
+     "Look at the matrices: linalg.cond() and linalg.matrix_rank() tell how near to singular they are.",
+     "A matrix is singular or not positive definite, or an iteration does not converge."},
 };
 
 #define TABLE_SIZE (sizeof table / sizeof *table)

@@ -7,12 +7,14 @@ import math as _math
 import numbers as _numbers
 import operator as _operator
 import sys as _sys
+from importlib import import_module as _import_module
 
 from drupe import _engine
 from drupe.array._arguments import need as _need
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
+from drupe.array._einsum import einsum
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
                                       heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
                                       isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
@@ -33,12 +35,14 @@ from drupe.array._numeric import (apply_along_axis, average, convolve, correlate
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
                                 partition, sort, top_k)
 from drupe.array._padding import pad
+from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdot, vecdot
+from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
 from drupe.array._sets import (isin, searchsorted, union1d, unique, unique_all, unique_counts, unique_inverse,
                                unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
-                                 repeat, reshape, roll, stack, tile, tril, triu, unstack, vecdot)
+                                 repeat, reshape, roll, stack, tile, tril, triu, unstack)
 from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,
                                      nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
                                      nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
@@ -68,10 +72,13 @@ __all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero"
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
 __all__ += [*_engine.operations, *_engine.dtypes]
+__all__ += ["cross", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "vdot"]
 dtype, round = DType, _round
 
 def __getattr__(name):
     """Say what there is instead of a name that is known from NumPy."""
+    if name == "linalg":
+        return _import_module("drupe.array.linalg")
     known = not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ())
     hint = _hint(name, known)
     raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))

@@ -324,18 +324,3 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
         after, before = x[whole + (slice(1, None),)], x[whole + (slice(None, -1),)]
         x = after != before if x.dtype.kind == "b" else after - before
     return x if n else x.copy()
-
-
-def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis, which has the same size in both; complex numbers of x1 are conjugated.
-
-    x1, x2: arrays of numeric types that broadcast. axis: counted from the end. ValueError: the sizes differ.
-
-    >>> da.vecdot(da.asarray([1, 2]), da.asarray([3, 4])).item()
-    11
-    """
-    if x1.shape[axis] != x2.shape[axis]:
-        raise ValueError(f"vecdot: axis {axis} has sizes {x1.shape[axis]} and {x2.shape[axis]}")
-    if axis >= 0:
-        raise ValueError("vecdot counts its axis from the end: -1 is the last")
-    return _ops["sum"]((_ops["conj"](x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)
