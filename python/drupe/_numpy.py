@@ -41,6 +41,7 @@ _ACCUMULATED = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 
 # --- Which function ----------------------------------------------------------------------------------------------
 
+@functools.lru_cache(maxsize=None)
 def _find(name, module="numpy"):
     """The function of drupe.array that computes what NumPy's of this name does, or None."""
     import importlib
