@@ -303,7 +303,7 @@ static drupe_status apply_new(drupe_target *target, int op, const op_types *type
     if (replace) {
         drupe_array_view(spent, out);
     } else {
-        DRUPE_TRY(drupe_array_result(queue, kind, types->result, ndim, shape, out));
+        DRUPE_TRY(drupe_array_result_known(queue, kind, types->result, ndim, shape, out));
     }
     if (out->size == 0) return DRUPE_OK;
     drupe_status status = launch(target, op, types, out, in, nin, replace ? spent : NULL);

@@ -96,7 +96,9 @@ static i64 map_tile(const map_kernel *k, const drupe_map_head *p)
     return only_moved ? (i64)sizeof(block) / SIZES[p->dtypes[0]] : BLOCK;
 }
 
-static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, const void *const *args)
+/* Block by block, or tile by tile. Not part of map_run(), which would have to make room for the blocks first. */
+static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t begin, size_t end, size_t size,
+                                                     const void *const *args)
 {
     const drupe_map_head *p = args[1 + k->arity];
     i64 at = share(p->n, (i64)begin, (i64)size);
@@ -121,17 +123,6 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
                   buffers);
         return;
     }
-    if (at >= until) return;
-    if (map_is_plain(k, p)) {
-        int good = OPERAND_INSIDE(&out, at, 1, until - at);
-        for (int i = 0; i < k->arity; i++) {
-            good &= OPERAND_INSIDE(&in[i], at, 1, until - at);
-            sources[i] = in[i].base + at * in[i].size;
-        }
-        if (!good) return;
-        k->loop(until - at, out.base + at * out.size, sources);
-        return;
-    }
     for (i64 n; at < until; at += n) {
         n = map_block(p, at, until);
         for (int i = 0; i < k->arity; i++)
@@ -141,6 +132,25 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
         k->loop(n, direct ? direct : result.bytes, sources);
         if (!direct) map_store(&out, k->result, at, n, &result, &raw);
     }
+}
+
+static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, const void *const *args)
+{
+    const drupe_map_head *p = args[1 + k->arity];
+    if (!map_is_plain(k, p)) {
+        map_run_blocks(k, begin, end, size, args);
+        return;
+    }
+    const i64 at = share(p->n, (i64)begin, (i64)size), n = share(p->n, (i64)end, (i64)size) - at;
+    BOUNDS_ARG(args, 2 + k->arity)
+    if (n <= 0 || !INSIDE(0, at, 1, n)) return;
+    const void *sources[DRUPE_KERNEL_INPUTS];
+    int good = 1;
+    for (int i = 0; i < k->arity; i++) {
+        good &= INSIDE(i + 1, at, 1, n);
+        sources[i] = *(const char *const *)args[1 + i] + at * SIZES[p->dtypes[i + 1]];
+    }
+    if (good) k->loop(n, *(char *const *)args[0] + at * SIZES[p->dtypes[0]], sources);
 }
 
 /* The kernel `name` of a loop, with the types of its result and of its inputs. */
