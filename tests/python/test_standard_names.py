@@ -186,6 +186,8 @@ def test_texts_have_examples_that_hold(name, thing):
     assert text and ">>> " in text, f"{name} has no example"
     if name.startswith("Array.") and name[6:] in LATER and name[6:] not in da.__all__:
         pytest.skip(f"there is no {name[6:]} yet")
+    if name.startswith(("tril_", "triu_")) and not hasattr(da, "nonzero"):
+        pytest.skip("there is no nonzero yet")
     names = {name: getattr(da, name) for name in da.__all__ if name not in vars(builtins)}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     told = []

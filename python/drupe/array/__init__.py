@@ -14,8 +14,9 @@ from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
-                                      heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
-                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
+                                      frexp, heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
+                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg,
+                                      real_if_close, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
@@ -28,6 +29,8 @@ from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid)
 from drupe.array._padding import pad
+from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
+                                 triu_indices, triu_indices_from, unravel_index)
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
