@@ -54,7 +54,7 @@ tuple[int, ...]: axes
 # A type, and what returns or is it: "owner.member", or any member of that name.
 RESULTS = """
 Any: Array.tolist copy_to_host
-Array: Array.T Array.__getitem__ Array.copy Array.reshape Array.to_device __abs__ __invert__ __neg__ __pos__ all any
+Array: Array.T Array.imag Array.real Array.__getitem__ Array.copy Array.reshape Array.to_device __abs__ __invert__ __neg__ __pos__ all any
   astype max min prod sum
 Callable[[DeviceError], object] | None: Queue.on_error
 Context: context get_sycl_context sycl_context
@@ -73,12 +73,13 @@ Platform: platform sycl_platform
 Queue: Device.queue queue
 Queue | None: Event.queue
 bool: __bool__ can_access_peer can_compile done has_enable_profiling has_kernel is_contiguous is_in_order
-bool | int | float: Array.item
+bool | int | float | complex: Array.item
 bytes: Program.binary __bytes__ tobytes
 dict[str, Any]: Device.info
 enums.backend_type: Device.backend
 enums.device_type: Device.device_type
 enums.event_status_type: Event.execution_status
+complex: __complex__
 float: __float__
 int: Device.default_selector_score Device.get_device_id Queue.cancel __index__ __int__ __len__ addressof_ref
   device_count get_usm_type_enum itemsize nbytes ndim nin number pending profiling_info_end profiling_info_start
@@ -96,7 +97,7 @@ str | None: Event.backend
 tuple[int, ...]: shape strides
 tuple[tuple[str, str, str], ...] | None: Kernel.arguments
 """
-WRITABLE = {"Queue.on_error"}
+WRITABLE = {"Array.imag", "Array.real", "Queue.on_error"}
 # Properties that every device has.
 SURE = {"name", "max_compute_units", "max_work_group_size", "max_work_item_sizes", "global_mem_size", "is_available"}
 WORDS = {"ENUM": "enums.{0} | None", "FLAGS": "tuple[enums.{0}, ...] | None", "STRING": "str | None",
@@ -234,7 +235,7 @@ def operator(name, member):
     return None
 
 
-SHOWN = """__len__ __getitem__ __setitem__ __await__ __abs__ __array__ __bool__ __bytes__ __float__ __index__ __int__
+SHOWN = """__len__ __getitem__ __setitem__ __await__ __abs__ __array__ __bool__ __bytes__ __complex__ __float__ __index__ __int__
 __neg__ __pos__ __invert__ _submit_keep_args_alive _pointer""".split()
 
 
@@ -255,7 +256,8 @@ def class_stub(cls, properties):
                 written = "bool | None"
             lines.append(f"    @property\n    def {name}(self) -> {'int' if name == '_pointer' else written}: ...")
             if f"{owner}.{name}" in WRITABLE:
-                lines.append(f"    @{name}.setter\n    def {name}(self, value: {written}) -> None: ...")
+                taken = "Array | complex" if owner == "Array" else written
+                lines.append(f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ...")
         elif callable(member) or isinstance(member, staticmethod):
             line = method(owner, name, member)
             lines += [line] if line else []

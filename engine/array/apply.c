@@ -74,7 +74,7 @@ static size_t list_accesses(const drupe_target *target, const drupe_array *out, 
 }
 
 static drupe_status submit(drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
-                           const drupe_array *spent, const kernel_key *key, void *const *pointers,
+                           const drupe_array *spent, const kernel_parts *key, void *const *pointers,
                            const drupe_map_params *p)
 {
     drupe_access accesses[DRUPE_KERNEL_INPUTS + 1];
@@ -101,17 +101,20 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
         /* A result that takes the place of a dropped operand holds nothing while it is not computed. */
         if (in[i].array->memory == out->memory && in[i].array != spent) effects.reads |= 1;
     }
-    return drupe_target_submit(target, key, &s, &range, args, nin + 2, elements);
+    kernel_recipe recipe;
+    drupe_recipe_make(key, &recipe);
+    return drupe_target_submit(target, &recipe, &s, &range, args, nin + 2, elements);
 }
 
-static drupe_status launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+static drupe_status launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                            const drupe_operand *in, size_t nin, const drupe_array *spent)
 {
+    const drupe_dtype compute = types->compute;
     drupe_map_params p;
     drupe_layout l;
     void *pointers[DRUPE_KERNEL_INPUTS + 1] = {drupe_array_pointer(out)};
     const bool plain = all_plain(out, in, nin);
-    kernel_key key = {SHAPE_MAP, op, 0, (int32_t)compute, (int32_t)out->dtype, {-1, -1, -1}};
+    kernel_parts key = {SHAPE_MAP, op, 0, (int32_t)compute, (int32_t)out->dtype, {-1, -1, -1}};
     p.head = (drupe_map_head){.n = (drupe_i64)out->size, .dtypes = {(drupe_i32)out->dtype}};
     if (!plain) {
         collect_layout(out, in, nin, &l);
@@ -127,7 +130,7 @@ static drupe_status launch(drupe_target *target, int op, drupe_dtype compute, co
         } else {
             pointers[i + 1] = pointers[0]; /* not read; NVIDIA's OpenCL refuses NULL */
             p.head.constants |= 1 << i;
-            DRUPE_TRY(drupe_scalar_bytes(&in[i].scalar, wanted, &p.head.value[i]));
+            DRUPE_TRY(drupe_op_constant(op, types, in, i, p.head.value[i]));
         }
     }
     key.layout = p.head.constants;
@@ -139,14 +142,21 @@ static drupe_status launch(drupe_target *target, int op, drupe_dtype compute, co
         fill_params(&(drupe_layout){.ndim = 1, .noperands = 1, .shape = {out->size}, .strides = {{1}}}, &p);
         key.layout = LAYOUT_STRIDED;
     }
-    if (target->builtin) key = (kernel_key){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
+    if (target->builtin) key = (kernel_parts){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
     return submit(target, out, in, nin, spent, &key, pointers, &p);
 }
 
-drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                               const drupe_operand *in, size_t nin)
 {
-    return launch(target, op, compute, out, in, nin, NULL);
+    return launch(target, op, types, out, in, nin, NULL);
+}
+
+drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in)
+{
+    const drupe_dtype from = in->array ? in->array->dtype : out->dtype;
+    const op_types types = {out->dtype, drupe_copy_type(from, out->dtype), out->dtype, 0};
+    return launch(target, OP_COPY, &types, out, in, 1, NULL);
 }
 
 /* --- Checks --------------------------------------------------------------------------------------------- */
@@ -192,6 +202,13 @@ static drupe_mem_kind strongest_kind(const drupe_operand *in, size_t nin)
     return kind;
 }
 
+/* Whether a result may be stored in place: integers never become unsigned, floats never whole. */
+static bool kind_fits(int result, int out)
+{
+    if (out == KIND_UINT) return result == KIND_BOOL || result == KIND_UINT;
+    return result <= out || (result == KIND_UINT && out == KIND_INT);
+}
+
 static drupe_status check_out(drupe_op op, const drupe_array *out, drupe_dtype result, int ndim,
                               const size_t *shape)
 {
@@ -205,7 +222,7 @@ static drupe_status check_out(drupe_op op, const drupe_array *out, drupe_dtype r
         return drupe_error_set(DRUPE_E_INVALID, "%s gives shape %s, which does not fit an output of shape %s",
                                drupe_op_name(op), from, to);
     }
-    if (drupe_dtype_row(result)->kind > drupe_dtype_row(out->dtype)->kind)
+    if (!kind_fits(drupe_dtype_row(result)->kind, drupe_dtype_row(out->dtype)->kind))
         return drupe_error_set(
             DRUPE_E_INVALID,
             "%s gives %s, which cannot be stored in %s in place; make a new array, as in x = x + 1.5",
@@ -228,7 +245,7 @@ static drupe_status apply_through_copy(drupe_target *target, int op, const op_ty
 {
     drupe_array result = {0};
     DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, out->dtype, out->ndim, out->shape, &result));
-    drupe_status status = drupe_map_launch(target, op, types->compute, &result, in, nin);
+    drupe_status status = drupe_map_launch(target, op, types, &result, in, nin);
     if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
     drupe_array_clear(&result);
     return status;
@@ -255,7 +272,7 @@ static drupe_status apply_new(drupe_target *target, int op, const op_types *type
         DRUPE_TRY(drupe_array_result(queue, kind, types->result, ndim, shape, out));
     }
     if (out->size == 0) return DRUPE_OK;
-    drupe_status status = launch(target, op, types->compute, out, in, nin, replace ? spent : NULL);
+    drupe_status status = launch(target, op, types, out, in, nin, replace ? spent : NULL);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
 }
@@ -285,15 +302,16 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
+    const int number = op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
     /* Before it is asked who has the memory: others may run meanwhile, and make views. */
     DRUPE_TRY(drupe_queue_pace(queue));
     if (given) {
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
         DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;
-        if (conflicts(out, in, nin)) return apply_through_copy(target, (int)op, &types, out, in, nin);
-        return drupe_map_launch(target, (int)op, types.compute, out, in, nin);
+        if (conflicts(out, in, nin)) return apply_through_copy(target, number, &types, out, in, nin);
+        return drupe_map_launch(target, number, &types, out, in, nin);
     }
-    return apply_new(target, (int)op, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,
+    return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,
                      shape, out);
 }

@@ -40,9 +40,11 @@ static drupe_status check_dtype(drupe_queue *queue, drupe_dtype dtype)
     if ((int)dtype < 0 || dtype >= DRUPE_DTYPE_COUNT)
         return drupe_error_set(DRUPE_E_INVALID, "%d is no element type", (int)dtype);
     DRUPE_TRY(drupe_target_get(queue, &target));
-    if (dtype == DRUPE_FLOAT64 && !target->fp64)
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has no float64: use float32",
-                               drupe_device_filter(target->device));
+    const drupe_dtype instead = drupe_dtype_available(dtype, target->fp64);
+    if (instead != dtype)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has no %s: use %s",
+                               drupe_device_filter(target->device), drupe_dtype_name(dtype),
+                               drupe_dtype_name(instead));
     return DRUPE_OK;
 }
 

@@ -5,21 +5,22 @@
 #ifndef DRUPE_ARRAY_ROOM_H
 #define DRUPE_ARRAY_ROOM_H
 
+#include "array/recipe.h"
 #include "base/base.h"
 #include "drupe/array.h"
 #include "drupe/check.h"
 #include "drupe/program.h"
-#include "generated/drupe_params.h"
-#include "generated/ops_table.inc"
 
 /* --- ops.c: the tables ---------------------------------------------------------------------------------- */
 
-enum { KIND_BOOL, KIND_INT, KIND_FLOAT }; /* of element types */
+enum { KIND_BOOL, KIND_INT, KIND_UINT, KIND_FLOAT, KIND_COMPLEX, KIND_COUNT }; /* of element types */
 #define KIND_BIT(kind) (1u << (kind))
 
 typedef enum op_result_rule {
     RESULT_SAME,
+    RESULT_REAL,
     RESULT_FLOAT,
+    RESULT_FLOAT_REAL,
     RESULT_BOOL,
     RESULT_LOGICAL,
     RESULT_SUM
@@ -32,10 +33,11 @@ typedef struct op_row {
     unsigned takes; /* KIND_BITs */
     op_result_rule result;
     unsigned truths; /* bit i: input i counts as a bool, and has no part in the common type */
+    int narrow;      /* integers of fewer than four bytes are computed in int32 */
     int vector;
-    const char *vector_limit;  /* NULL: none */
-    const char *expression[3]; /* by kind of the compute type; NULL: not computed in it */
-    const char *identity;      /* "0", "1", "LOWEST", "HIGHEST"; NULL unless a reduction */
+    const char *vector_limit;           /* NULL: none */
+    const char *expression[KIND_COUNT]; /* by kind of the compute type; NULL: not computed in it */
+    const char *identity;               /* "0", "1", "LOWEST", "HIGHEST"; NULL unless a reduction */
 } op_row;
 
 typedef struct dtype_row {
@@ -43,6 +45,8 @@ typedef struct dtype_row {
     size_t size;
     int kind;
     const char *cl, *suffix, *lowest, *highest;
+    drupe_dtype compute; /* the type that it is computed in */
+    drupe_dtype real;    /* the type of the real part */
 } dtype_row;
 
 /* `op` may also be an internal one, OP_COPY. NULL for a number that is none. */
@@ -54,7 +58,9 @@ const char *drupe_sequence_text(int kind);           /* SEQUENCE(start, step, i)
 /* --- promote.c ------------------------------------------------------------------------------------------ */
 
 typedef struct op_types {
+    drupe_dtype common; /* of the operands; scalars are rounded to it */
     drupe_dtype compute, result;
+    unsigned beyond; /* bit i: scalar i is above or below all of its type, and compared as an infinity */
 } op_types;
 /* What input `i` is computed in. */
 static inline drupe_dtype drupe_op_input(const op_row *row, drupe_dtype compute, size_t i)
@@ -63,8 +69,23 @@ static inline drupe_dtype drupe_op_input(const op_row *row, drupe_dtype compute,
 }
 /* The types of an operation on these operands; `fp64`: whether the device has float64. */
 drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types);
-/* The bytes of a scalar as a `dtype`. DRUPE_E_OUT_OF_RANGE when an integer type cannot hold it. */
-drupe_status drupe_scalar_bytes(const drupe_scalar *scalar, drupe_dtype dtype, drupe_u64 *bytes);
+/* The bytes of operand `i`, a scalar, in the type that it is computed in. */
+drupe_status drupe_op_constant(int op, const op_types *types, const drupe_operand *in, size_t i, drupe_u64 bytes[2]);
+/* The float type of integers: float32 where the device lacks float64. */
+static inline drupe_dtype drupe_float_default(bool fp64)
+{
+    return fp64 ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
+}
+/* The same type, or of half the size where it needs float64 and the device lacks it. */
+static inline drupe_dtype drupe_dtype_available(drupe_dtype dtype, bool fp64)
+{
+    if (fp64) return dtype;
+    return dtype == DRUPE_FLOAT64 ? DRUPE_FLOAT32 : dtype == DRUPE_COMPLEX128 ? DRUPE_COMPLEX64 : dtype;
+}
+/* The types of a reduction whose result the caller names. */
+void drupe_reduce_types(int op, drupe_dtype dtype, op_types *types);
+/* What a copy from one type to another is computed in, which is rounded to `to` once. */
+drupe_dtype drupe_copy_type(drupe_dtype from, drupe_dtype to);
 
 /* --- target.c: devices as this room sees them, and their kernels -----------------------------------------
  */
@@ -80,24 +101,16 @@ typedef struct drupe_target {
     bool checked;      /* its kernels are instrumented */
     size_t units;      /* compute units */
     size_t group;      /* work-group size of the GPU form */
-    drupe_map kernels; /* kernel_key -> drupe_kernel */
+    drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
 
-typedef enum kernel_shape { SHAPE_MAP, SHAPE_SEQUENCE, SHAPE_ROW, SHAPE_COLUMN, SHAPE_MATMUL } kernel_shape;
-#define LAYOUT_STRIDED 8 /* else the bits of constant inputs */
-
-/* All members are set (no padding), since it serves as a key. */
-typedef struct kernel_key {
-    int32_t shape, op, layout;
-    int32_t compute, out, in[DRUPE_KERNEL_INPUTS]; /* element types; unused inputs are DRUPE_DTYPE_NONE */
-} kernel_key;
 /* Borrowed from the target. Builds its program on the first use. */
-drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
+drupe_status drupe_target_kernel(drupe_target *target, const kernel_recipe *recipe, drupe_kernel **kernel);
 
-/* Submit the key's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
+/* Submit the recipe's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
  * bytes: it is not used), and `elements` the bytes of their elements; for others neither is looked at. */
-drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, const drupe_submission *s,
+drupe_status drupe_target_submit(drupe_target *target, const kernel_recipe *recipe, const drupe_submission *s,
                                  const drupe_range *range, const drupe_arg *args, size_t nargs,
                                  const size_t *elements);
 
@@ -107,10 +120,10 @@ void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drup
 
 /* --- render.c ------------------------------------------------------------------------------------------- */
 
-/* The text of the program whose one kernel is that of this key. */
-drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text);
+/* The text of the program whose one kernel is that of this recipe. */
+drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text);
 /* The kernel's name in that program, or of the precompiled kernel. */
-void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size);
+void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size);
 
 /* --- array.c ----------------------------------------------------------------------------------------------
  */
@@ -150,8 +163,10 @@ void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 
 /* Launch an element-wise operation over out's shape; all checks are done, no array is empty. Arrays must
  * broadcast to out's shape; `out` overlaps no input unless it is the same view. */
-drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                               const drupe_operand *in, size_t nin);
+/* The same for a copy. */
+drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
 
 /* --- host_call.c ----------------------------------------------------------------------------------------
  */

@@ -6,13 +6,13 @@
 
 static drupe_status fill(drupe_target *target, const drupe_array *dst, const drupe_scalar *scalar)
 {
-    drupe_u64 bytes;
+    drupe_u64 bytes[2];
     const size_t size = drupe_dtype_size(dst->dtype);
-    DRUPE_TRY(drupe_scalar_bytes(scalar, dst->dtype, &bytes));
+    DRUPE_TRY(drupe_scalar_bytes(scalar, dst->dtype, bytes));
     if (!drupe_array_contiguous(dst))
-        return drupe_map_launch(target, OP_COPY, dst->dtype, dst, &(drupe_operand){.scalar = *scalar}, 1);
+        return drupe_copy_launch(target, dst, &(drupe_operand){.scalar = *scalar});
     const drupe_submission s = {.queue = dst->queue, .ordered = true};
-    return drupe_submit_fill(&s, drupe_array_pointer(dst), &bytes, size, dst->size * size, NULL);
+    return drupe_submit_fill(&s, drupe_array_pointer(dst), bytes, size, dst->size * size, NULL);
 }
 
 static drupe_status copy_bytes(const drupe_array *dst, const drupe_array *src)
@@ -30,7 +30,7 @@ static drupe_status assign_here(drupe_target *target, const drupe_array *dst, co
         drupe_array copy = {0};
         DRUPE_TRY(drupe_array_result(src->queue, DRUPE_MEM_DEVICE, src->dtype, src->ndim, src->shape, &copy));
         drupe_status status =
-            drupe_map_launch(target, OP_COPY, src->dtype, &copy, &(drupe_operand){.array = src}, 1);
+            drupe_copy_launch(target, &copy, &(drupe_operand){.array = src});
         if (status == DRUPE_OK) status = assign_here(target, dst, &copy);
         drupe_array_clear(&copy);
         return status;
@@ -38,7 +38,7 @@ static drupe_status assign_here(drupe_target *target, const drupe_array *dst, co
     if (same_type && drupe_layout_same_shape(dst, src) && drupe_array_contiguous(dst) &&
         drupe_array_contiguous(src))
         return copy_bytes(dst, src);
-    return drupe_map_launch(target, OP_COPY, dst->dtype, dst, &(drupe_operand){.array = src}, 1);
+    return drupe_copy_launch(target, dst, &(drupe_operand){.array = src});
 }
 
 /* --- Between queues ------------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static drupe_status copy_across(const drupe_array *dst, const drupe_array *src)
 /* The type to travel in: dst's when that is smaller or when dst's device lacks src's. */
 static drupe_dtype travel_type(const drupe_target *target, const drupe_array *dst, const drupe_array *src)
 {
-    if (src->dtype == DRUPE_FLOAT64 && !target->fp64) return dst->dtype;
+    if (drupe_dtype_available(src->dtype, target->fp64) != src->dtype) return dst->dtype;
     return drupe_dtype_size(dst->dtype) < drupe_dtype_size(src->dtype) ? dst->dtype : src->dtype;
 }
 
@@ -113,13 +113,22 @@ drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src
 
 /* --- Sequences ------------------------------------------------------------------------------------------ */
 
-/* Integers are computed in int64 and cut; bool is whether the integer differs from zero. */
+/* Integers are computed in int64 and cut, whose last bits are those of uint64, too; bool is whether the integer
+ * differs from zero. */
 static drupe_dtype sequence_type(const drupe_target *target, const drupe_array *dst,
                                  const drupe_scalar *start, const drupe_scalar *step)
 {
-    const bool whole = start->kind != DRUPE_SCALAR_KIND_FLOAT && step->kind != DRUPE_SCALAR_KIND_FLOAT;
-    if (drupe_dtype_row(dst->dtype)->kind != KIND_FLOAT && whole) return DRUPE_INT64;
-    return target->fp64 ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
+    const int kind = drupe_dtype_row(dst->dtype)->kind;
+    const bool whole = start->kind < DRUPE_SCALAR_KIND_FLOAT && step->kind < DRUPE_SCALAR_KIND_FLOAT;
+    if (kind < KIND_FLOAT && whole) return DRUPE_INT64;
+    return drupe_dtype_available(kind == KIND_COMPLEX ? DRUPE_COMPLEX128 : DRUPE_FLOAT64, target->fp64);
+}
+
+static drupe_status sequence_value(const drupe_scalar *scalar, drupe_dtype compute, drupe_u64 *bytes)
+{
+    drupe_scalar value = *scalar;
+    value.big = value.big && compute != DRUPE_INT64;
+    return drupe_scalar_bytes(&value, compute, bytes);
 }
 
 drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, drupe_scalar step)
@@ -133,9 +142,9 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
     const drupe_dtype compute = sequence_type(target, dst, &start, &step);
     drupe_sequence_params p = {
         .n = (drupe_i64)dst->size, .stride = dst->strides[0], .dtype = (drupe_i32)dst->dtype};
-    DRUPE_TRY(drupe_scalar_bytes(&start, compute, &p.start));
-    DRUPE_TRY(drupe_scalar_bytes(&step, compute, &p.step));
-    kernel_key key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, (int32_t)dst->dtype, {-1, -1, -1}};
+    DRUPE_TRY(sequence_value(&start, compute, p.start));
+    DRUPE_TRY(sequence_value(&step, compute, p.step));
+    kernel_parts key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, (int32_t)dst->dtype, {-1, -1, -1}};
     if (target->builtin) key.out = -1;
     void *pointer = drupe_array_pointer(dst);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(pointer), &pointer},
@@ -152,5 +161,7 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
                                 .effects = &effects,
                                 .accesses = &access,
                                 .naccesses = target->checked ? 1 : 0};
-    return drupe_target_submit(target, &key, &s, &range, args, 2, &element);
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    return drupe_target_submit(target, &recipe, &s, &range, args, 2, &element);
 }

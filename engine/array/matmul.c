@@ -109,7 +109,7 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
         drupe_array_clear(&p->b);
         p->b = packed;
     }
-    kernel_key key = {SHAPE_MATMUL, 0, 0, (int32_t)p->dtype, (int32_t)p->dtype, {-1, -1, -1}};
+    kernel_parts key = {SHAPE_MATMUL, 0, 0, (int32_t)p->dtype, (int32_t)p->dtype, {-1, -1, -1}};
     const drupe_matmul_params params = {(drupe_i64)p->m, (drupe_i64)p->n, (drupe_i64)p->k,
                                         p->a.strides[0], p->a.strides[1], p->b.strides[0]};
     void *pointers[] = {drupe_array_pointer(out), drupe_array_pointer(&p->a), drupe_array_pointer(&p->b)};
@@ -131,7 +131,9 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
                                 .memories = memories,
                                 .effects = &effects};
     const size_t element = drupe_dtype_size(p->dtype), elements[] = {element, element, element};
-    return drupe_target_submit(p->target, &key, &s, &range, args, 4, elements);
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    return drupe_target_submit(p->target, &recipe, &s, &range, args, 4, elements);
 }
 
 /* --- The whole ------------------------------------------------------------------------------------------ */
@@ -177,10 +179,22 @@ static drupe_status as_matrix(const drupe_array *array, drupe_dtype dtype, bool 
 
 static drupe_status multiply(product *p, const drupe_array *out)
 {
-    const bool is_float = drupe_dtype_row(p->dtype)->kind == KIND_FLOAT;
+    const bool is_float = p->dtype == DRUPE_FLOAT32 || p->dtype == DRUPE_FLOAT64;
     const bool fits = p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX;
     if (is_float && fits && p->target->cpu && drupe_blas_get()) return multiply_by_blas(p, out);
     return multiply_by_kernel(p, out);
+}
+
+/* The result may be stored in another type than the product is computed in. */
+static drupe_status multiply_into(product *p, const drupe_array *out)
+{
+    drupe_array wide = {0};
+    if (out->dtype == p->dtype) return multiply(p, out);
+    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, p->dtype, out->ndim, out->shape, &wide));
+    drupe_status status = multiply(p, &wide);
+    if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &wide});
+    drupe_array_clear(&wide);
+    return status;
 }
 
 drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drupe_array *out)
@@ -190,8 +204,8 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     int ndim = 0;
     DRUPE_TRY(check_shapes(a, b));
     DRUPE_TRY(drupe_target_get(a->queue, &p.target));
-    p.dtype = drupe_dtype_promote(a->dtype, b->dtype);
-    if (p.dtype == DRUPE_FLOAT64 && !p.target->fp64) p.dtype = DRUPE_FLOAT32;
+    const drupe_dtype result = drupe_dtype_available(drupe_dtype_promote(a->dtype, b->dtype), p.target->fp64);
+    p.dtype = drupe_dtype_row(result)->compute;
     p.m = a->ndim == 2 ? a->shape[0] : 1;
     p.n = b->ndim == 2 ? b->shape[1] : 1;
     p.k = b->shape[0];
@@ -199,14 +213,14 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     if (b->ndim == 2) shape[ndim++] = p.n;
     DRUPE_TRY(drupe_queue_pace_heavy(a->queue, (double)p.m * (double)p.n * (double)p.k));
     const drupe_mem_kind kind_a = drupe_memory_kind(a->memory), kind_b = drupe_memory_kind(b->memory);
-    DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, p.dtype, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, result, ndim, shape, out));
     drupe_status status = DRUPE_OK;
     if (out->size && p.k == 0) {
         status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
     } else if (out->size) {
         status = as_matrix(a, p.dtype, true, &p.a);
         if (status == DRUPE_OK) status = as_matrix(b, p.dtype, false, &p.b);
-        if (status == DRUPE_OK) status = multiply(&p, out);
+        if (status == DRUPE_OK) status = multiply_into(&p, out);
     }
     drupe_array_clear(&p.b);
     drupe_array_clear(&p.a);

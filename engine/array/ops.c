@@ -40,6 +40,16 @@ const char *drupe_dtype_name(drupe_dtype dtype)
     return valid_dtype(dtype) ? dtype_rows[dtype].name : "no type";
 }
 
+char drupe_dtype_kind(drupe_dtype dtype)
+{
+    return valid_dtype(dtype) ? dtype_rows[dtype].typestr[0] : '?';
+}
+
+drupe_dtype drupe_dtype_real(drupe_dtype dtype)
+{
+    return valid_dtype(dtype) ? dtype_rows[dtype].real : DRUPE_DTYPE_NONE;
+}
+
 drupe_dtype drupe_dtype_find(const char *name)
 {
     if (!name) return DRUPE_DTYPE_NONE;

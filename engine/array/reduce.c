@@ -133,7 +133,7 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
     drupe_range range;
     drupe_reduce_params p = step->p;
     drupe_target *t = r->target;
-    kernel_key key = {
+    kernel_parts key = {
         step->shape, r->op, 0, (int32_t)r->compute, (int32_t)out.dtype, {(int32_t)in.dtype, -1, -1}};
     p.in_dtype = (drupe_i32)in.dtype;
     p.out_dtype = (drupe_i32)out.dtype;
@@ -159,7 +159,9 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
                                 .naccesses = out.access.bytes ? 2 : 0,
                                 .memories = memories,
                                 .effects = &effects};
-    return drupe_target_submit(t, &key, &s, &range, args, 3, elements);
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    return drupe_target_submit(t, &recipe, &s, &range, args, 3, elements);
 }
 
 /* Reduce the partial results that a split step left: see drupe_reduce_params for their order. */
@@ -272,7 +274,7 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "an array of %d dimensions has no such axis", in->ndim);
     DRUPE_TRY(drupe_target_get(in->queue, &r.target));
     DRUPE_TRY(drupe_op_types((int)op, &(drupe_operand){.array = in}, 1, r.target->fp64, &types));
-    if (dtype != DRUPE_DTYPE_NONE && types.compute != DRUPE_BOOL) types.compute = types.result = dtype;
+    if (dtype != DRUPE_DTYPE_NONE && types.compute != DRUPE_BOOL) drupe_reduce_types((int)op, dtype, &types);
     r.compute = types.compute;
     if (dtype == DRUPE_DTYPE_NONE) dtype = types.result;
     if (!drupe_op_row((int)op)->expression[drupe_dtype_row(r.compute)->kind])

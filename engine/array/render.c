@@ -12,73 +12,171 @@ static void append_lines(drupe_text *text, const char *const *lines)
     for (; *lines; lines++) drupe_text_printf(text, "%s", *lines);
 }
 
-/* A byte of a bool that is not 0 is true, whoever wrote it: what comes from one or goes to one is compared.
- */
+/* What an element of a type is in a register. */
+static const char *value_of(const dtype_row *row)
+{
+    return drupe_dtype_row(row->compute)->cl;
+}
+
+/* The macro `name`, which converts a value of one type to another. A byte of a bool that is not 0 is true, whoever
+ * wrote it: what comes from one or goes to one is compared. */
+static void define_cast(drupe_text *text, const char *name, const dtype_row *from, const dtype_row *to)
+{
+    const bool part = from->kind == KIND_COMPLEX && to->kind != KIND_COMPLEX;
+    const char *x = from->kind == KIND_BOOL ? "((x) != 0)" : part ? "((x).s0)" : "(x)";
+    drupe_text_printf(text, "#define %s(x) ", name);
+    if (to->kind == KIND_BOOL && part)
+        drupe_text_printf(text, "((uchar)any((x) != 0))\n");
+    else if (to->kind == KIND_BOOL)
+        drupe_text_printf(text, "((uchar)((x) != 0))\n");
+    else if (to->kind == KIND_COMPLEX && from->kind == KIND_COMPLEX)
+        drupe_text_printf(text, "convert_%s(x)\n", to->cl);
+    else if (to->kind == KIND_COMPLEX)
+        drupe_text_printf(text, "((%s)((%s)%s, 0))\n", to->cl, drupe_dtype_row(to->real)->cl, x);
+    else if (to->kind == KIND_UINT && to->size == 8 && from->kind >= KIND_FLOAT)
+        drupe_text_printf(text, "FLOAT_TO_U64(%s)\n", x);
+    else if (from->kind >= KIND_FLOAT && to->kind < KIND_FLOAT)
+        drupe_text_printf(text, "((%s)(%s)%s)\n", to->cl, to->size < 4 ? "int" : "long", x);
+    else
+        drupe_text_printf(text, "((%s)%s)\n", value_of(to), x);
+}
+
+/* How operand `k`, 0 being the output, is reached in memory, where it is of a type. */
+static void define_memory(drupe_text *text, int k, const dtype_row *stored)
+{
+    const char *how = stored->compute != stored - drupe_dtype_row((drupe_dtype)0) ? "HALF" : "PLAIN";
+    if (k == 0)
+        drupe_text_printf(text, "#define WRITE0 WRITE_%s\n#define PUT_WIDE0 PUT_WIDE_%s\n", how, how);
+    else
+        drupe_text_printf(text, "#define READ%d READ_%s\n#define READ_WIDE%d READ_WIDE_%s\n#define ZERO%d ((%s)(0))\n", k, how,
+                          k, how, k, value_of(stored));
+}
+
+static void define_constant(drupe_text *text, const char *name, const dtype_row *compute)
+{
+    if (compute->kind == KIND_COMPLEX)
+        drupe_text_printf(text, "#define %s(bytes) vload2(0, (const %s *)(bytes))\n", name,
+                          drupe_dtype_row(compute->real)->cl);
+    else
+        drupe_text_printf(text, "#define %s(bytes) (*(const %s *)(bytes))\n", name, compute->cl);
+}
+
 static void define_input(drupe_text *text, const dtype_row *compute, int index, drupe_dtype dtype)
 {
     const dtype_row *stored = drupe_dtype_row(dtype);
-    const bool truth = compute->kind == KIND_BOOL || stored->kind == KIND_BOOL;
-    drupe_text_printf(text, "#define TI%d %s\n#define TC%d %s\n", index, stored->cl, index, compute->cl);
-    drupe_text_printf(text, "#define LOAD%d(x) ((TC%d)%s(x))\n", index, index, truth ? "CAST_BOOL" : "");
+    char name[32];
+    drupe_text_printf(text, "#define TI%d %s\n#define TV%d %s\n#define TC%d %s\n", index, stored->cl, index,
+                      value_of(stored), index, compute->cl);
+    snprintf(name, sizeof(name), "LOAD%d", index);
+    define_cast(text, name, stored, compute);
+    snprintf(name, sizeof(name), "CONSTANT_OF%d", index);
+    define_constant(text, name, compute);
+    define_memory(text, index + 1, stored);
     drupe_text_printf(text, "#define TRUTH%d(x) %s\n", index,
                       stored->kind == KIND_BOOL ? "min(x, (uchar)1)" : "(x)");
 }
 
-static const dtype_row *input_type(const kernel_key *key, int i)
+static const dtype_row *input_type(const kernel_parts *key, int i)
 {
     const drupe_dtype compute = (drupe_dtype)key->compute;
     return drupe_dtype_row(key->shape == SHAPE_MAP ? drupe_op_input(drupe_op_row(key->op), compute, (size_t)i)
                                                    : compute);
 }
 
-static void define_types(drupe_text *text, const kernel_key *key)
+/* The type of a result before it is stored. */
+static const dtype_row *result_type(const kernel_parts *key)
 {
     const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
-    drupe_text_printf(text, "#define TC %s\n#define TS _%s\n", compute->cl, compute->suffix);
-    drupe_text_printf(text, "#define TO %s\n", drupe_dtype_row((drupe_dtype)key->out)->cl);
+    if (key->shape != SHAPE_MAP) return compute;
+    switch (drupe_op_row(key->op)->result) {
+    case RESULT_BOOL: return drupe_dtype_row(DRUPE_BOOL);
+    case RESULT_REAL:
+    case RESULT_FLOAT_REAL: return drupe_dtype_row(compute->real);
+    default: return compute;
+    }
+}
+
+/* The arithmetic of the compute type alone: every line more costs each build. */
+static void append_arithmetic(drupe_text *text, const kernel_parts *key, const dtype_row *compute)
+{
+    static const char *const unsigned_types[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
+    drupe_text_printf(text, "#define KIND_INT %d\n#define KIND_UINT %d\n#define KIND_FLOAT %d\n",
+                      compute->kind == KIND_INT, compute->kind == KIND_UINT, compute->kind == KIND_FLOAT);
+    if (compute->kind == KIND_INT || compute->kind == KIND_UINT)
+        drupe_text_printf(text, "#define TUNSIGNED %s\n#define TWRAP %s\n", unsigned_types[compute->size],
+                          compute->size < 4 ? "uint" : unsigned_types[compute->size]);
+    if (key->shape == SHAPE_MAP && key->op == OP_NEXTAFTER_HALF) append_lines(text, source_half_h);
+    append_lines(text, compute->kind == KIND_COMPLEX ? source_complex_h : source_numeric_h);
+}
+
+static void define_types(drupe_text *text, const kernel_parts *key)
+{
+    const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
+    const dtype_row *out = drupe_dtype_row((drupe_dtype)key->out), *result = result_type(key);
+    drupe_text_printf(text, "#define TC %s\n#define TS _%s\n#define TREAL %s\n#define TR %s\n", compute->cl,
+                      compute->suffix, drupe_dtype_row(compute->real)->cl, result->cl);
+    drupe_text_printf(text, "#define TO %s\n#define TV %s\n", out->cl, value_of(out));
+    define_memory(text, 0, out);
+    define_constant(text, "CONSTANT_OF", compute);
     for (int i = 0; i < DRUPE_KERNEL_INPUTS; i++)
         if (key->in[i] != DRUPE_DTYPE_NONE)
             define_input(text, input_type(key, i), i, (drupe_dtype)key->in[i]);
-    drupe_text_printf(text, "#define LOAD(x) ((TC)%s(x))\n", compute->kind == KIND_BOOL ? "CAST_BOOL" : "");
-    drupe_text_printf(text, "#define STORE(x) ((TO)%s(x))\n", key->out == DRUPE_BOOL ? "CAST_BOOL" : "");
+    if (key->shape == SHAPE_MATMUL) {
+        define_memory(text, 1, compute);
+        define_memory(text, 2, compute);
+    }
+    define_cast(text, "LOAD", compute, compute);
+    if (result->kind == KIND_COMPLEX || result->kind == KIND_BOOL) {
+        define_cast(text, "STORE", result, out);
+    } else { /* C may compute in a wider type */
+        define_cast(text, "STORE_TYPED", result, out);
+        drupe_text_printf(text, "#define STORE(x) STORE_TYPED(((TR)(x)))\n");
+    }
     drupe_text_printf(text, "#define LOWEST %s\n#define HIGHEST %s\n", compute->lowest, compute->highest);
     drupe_text_printf(text, "#if HAS_FP64\n#define TW %s\n#else\n#define TW TC\n#endif\n",
                       key->compute == DRUPE_FLOAT32 ? "double" : compute->cl);
+    append_arithmetic(text, key, compute);
 }
 
 /* What map.cl asks for beside the types. */
-static void define_map(drupe_text *text, const kernel_key *key, const op_row *row)
+static void define_map(drupe_text *text, const kernel_parts *key, const op_row *row)
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     const bool strided = key->layout == LAYOUT_STRIDED;
+    bool plain = drupe_dtype_row((drupe_dtype)key->out)->kind != KIND_COMPLEX;
+    for (int i = 0; i < row->arity; i++)
+        plain = plain && drupe_dtype_row((drupe_dtype)key->in[i])->kind != KIND_COMPLEX;
     static const char *const inputs[] = {"", "a", "a, b", "a, b, c"};
     drupe_text_printf(text, "#define ARITY %d\n#define OP(%s) (%s)\n", row->arity, inputs[row->arity],
                       row->expression[kind]);
     drupe_text_printf(text, "#define STRIDED %d\n#define CONSTANTS %d\n#define VECTOR %d\n", strided,
-                      strided ? 0 : key->layout, !strided && row->vector && kind == KIND_FLOAT);
+                      strided ? 0 : key->layout, !strided && row->vector && kind == KIND_FLOAT && plain);
+    drupe_text_printf(text, "#define QUADS %d\n", plain);
     if (row->vector_limit) drupe_text_printf(text, "#define VECTOR_LIMIT %s\n", row->vector_limit);
 }
 
-static void define_reduction(drupe_text *text, const kernel_key *key, const op_row *row)
+static void define_reduction(drupe_text *text, const kernel_parts *key, const op_row *row)
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
-    drupe_text_printf(text, "#define OP(a, b) (%s)\n#define IDENTITY %s\n", row->expression[kind],
+    drupe_text_printf(text, "#define OP(a, b) (%s)\n", row->expression[kind]);
+    drupe_text_printf(text, kind == KIND_COMPLEX ? "#define IDENTITY ((TC)(%s, 0))\n" : "#define IDENTITY %s\n",
                       row->identity);
     drupe_text_printf(text, "#define COLUMN %d\n#define STRIDED %d\n", key->shape == SHAPE_COLUMN,
                       key->layout == LAYOUT_STRIDED);
 }
 
-drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text)
+drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text)
 {
+    kernel_parts parts, *const key = &parts;
+    drupe_recipe_read(recipe, key);
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     char name[64];
-    drupe_render_name(target, key, name, sizeof(name));
+    drupe_render_name(target, recipe, name, sizeof(name));
     drupe_text_printf(text,
                       "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n#define NAME %s\n",
                       target->gpu_form, target->fp64, target->checked, name);
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);
-    append_lines(text, source_numeric_h);
     define_types(text, key);
     switch (key->shape) {
     case SHAPE_MATMUL:
@@ -98,8 +196,10 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_key *
     return drupe_text_check(text);
 }
 
-void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size)
+void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size)
 {
+    kernel_parts parts, *const key = &parts;
+    drupe_recipe_read(recipe, key);
     const char *suffix = drupe_dtype_row((drupe_dtype)key->compute)->suffix;
     const op_row *row = drupe_op_row(key->op);
     switch (key->shape) {

@@ -88,14 +88,14 @@ void drupe_array_forget(void)
     }
 }
 
-static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_program **program)
+static drupe_status program_build(drupe_target *t, const kernel_recipe *recipe, drupe_program **program)
 {
     /* What is being checked had better fault on a worker. */
     drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = t->checked ? NULL : "inline"};
     drupe_text text = {0};
     drupe_status status = DRUPE_OK;
     if (!t->builtin) {
-        status = drupe_render_program(t, key, &text);
+        status = drupe_render_program(t, recipe, &text);
         source = (drupe_source){.language = DRUPE_LANG_OPENCL_C,
                                 .bytes = drupe_text_get(&text),
                                 .size = text.length,
@@ -106,20 +106,20 @@ static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_
     return status;
 }
 
-static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_kernel **kernel)
+static drupe_status kernel_make(drupe_target *t, const kernel_recipe *recipe, drupe_kernel **kernel)
 {
     drupe_program *program = NULL;
     char name[64];
-    DRUPE_TRY(program_build(t, key, &program));
-    drupe_render_name(t, key, name, sizeof(name));
+    DRUPE_TRY(program_build(t, recipe, &program));
+    drupe_render_name(t, recipe, name, sizeof(name));
     drupe_kernel *made = NULL;
     drupe_status status = drupe_kernel_open(program, name, &made);
     drupe_program_release(program);
     if (status != DRUPE_OK) return status;
     pthread_mutex_lock(&targets.lock);
-    *kernel = drupe_map_get(&t->kernels, key, sizeof(*key));
+    *kernel = drupe_map_get(&t->kernels, recipe->bytes, recipe->size);
     if (!*kernel) {
-        status = drupe_map_put(&t->kernels, key, sizeof(*key), made, NULL);
+        status = drupe_map_put(&t->kernels, recipe->bytes, recipe->size, made, NULL);
         if (status == DRUPE_OK) {
             *kernel = made;
             made = NULL;
@@ -130,12 +130,12 @@ static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_ke
     return status;
 }
 
-drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel)
+drupe_status drupe_target_kernel(drupe_target *target, const kernel_recipe *recipe, drupe_kernel **kernel)
 {
     pthread_mutex_lock(&targets.lock);
-    *kernel = drupe_map_get(&target->kernels, key, sizeof(*key));
+    *kernel = drupe_map_get(&target->kernels, recipe->bytes, recipe->size);
     pthread_mutex_unlock(&targets.lock);
-    return *kernel ? DRUPE_OK : kernel_make(target, key, kernel);
+    return *kernel ? DRUPE_OK : kernel_make(target, recipe, kernel);
 }
 
 _Static_assert(sizeof(drupe_kernel_bounds) == sizeof(drupe_bounds) &&
@@ -143,12 +143,12 @@ _Static_assert(sizeof(drupe_kernel_bounds) == sizeof(drupe_bounds) &&
                    DRUPE_KERNEL_INPUTS + 1 == DRUPE_BOUNDS_OPERANDS,
                "kernels and core share this struct");
 
-drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, const drupe_submission *s,
+drupe_status drupe_target_submit(drupe_target *target, const kernel_recipe *recipe, const drupe_submission *s,
                                  const drupe_range *range, const drupe_arg *args, size_t nargs,
                                  const size_t *elements)
 {
     drupe_kernel *kernel;
-    DRUPE_TRY(drupe_target_kernel(target, key, &kernel));
+    DRUPE_TRY(drupe_target_kernel(target, recipe, &kernel));
     if (target->checked) return drupe_check_submit(s, kernel, range, args, nargs, elements);
     return drupe_submit_kernel(s, kernel, range, args, nargs, NULL);
 }

@@ -2,13 +2,16 @@
  *
  * A shape file is included once per kernel. Before that, these are defined:
  *   NAME             the kernel's name
- *   TC, TS           the compute type, and its suffix in numeric.h (_f32)
+ *   TC, TS, TREAL    the compute type, its suffix in numeric.h (_f32), and the type of its real part
  *   TC0, TC1, TC2    what the inputs are computed in: TC, or that of bool
- *   TO, TI0, TI1 ... stored types of output and inputs (OpenCL C; the host's kernels see TC only)
+ *   TR               the type of the result before it is stored
+ *   TO, TI0, TI1 ... stored types of output and inputs (OpenCL C; the host's kernels see TC only), and TV, TV0,
+ *                    TV1 ... what an element of them is in a register: a float of a half
+ *   READ1, ZERO1 ... element i of input 0, and what stands for one that is not there; WRITE0 stores one
  *   LOAD             what a stored TC counts as: any byte but 0 is true
  *   LOAD0, LOAD1 ... casts from TI0 to TC0 and so on; TRUTH0 and TRUTH1 are the part of them that vectors of
  *                    TI0 and TI1 need before they are converted (OpenCL C)
- *   STORE            cast from TC's result to TO
+ *   STORE            cast from TR to TV
  *   OP(a), OP(a, b), OP(a, b, c)  the operation
  * and, for OpenCL C, the form: FORM_GPU is 0 for CPU devices, 1 for the others.
  *
@@ -27,15 +30,26 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef int i32;
 typedef long i64;
+typedef ushort u16;
 typedef uint u32;
 typedef ulong u64;
 #define KERNEL    __kernel void
 #define GLOBAL    __global
 #define LOCAL     __local
-#define INT32_MIN INT_MIN
-#define INT32_MAX INT_MAX
-#define INT64_MIN LONG_MIN
-#define INT64_MAX LONG_MAX
+#define INT8_MIN   SCHAR_MIN
+#define INT8_MAX   SCHAR_MAX
+#define UINT8_MAX  UCHAR_MAX
+#define INT16_MIN  SHRT_MIN
+#define INT16_MAX  SHRT_MAX
+#define UINT16_MAX USHRT_MAX
+#define INT32_MIN  INT_MIN
+#define INT32_MAX  INT_MAX
+#define UINT32_MAX UINT_MAX
+#define INT64_MIN  LONG_MIN
+#define INT64_MAX  LONG_MAX
+#define UINT64_MAX ULONG_MAX
+/* C leaves open what becomes of negative ones; NumPy wraps them round. */
+#define FLOAT_TO_U64(x) ((x) < 0 ? (ulong)(long)(x) : (ulong)(x))
 #if defined(__clang__) && !FORM_GPU && !DRUPE_CHECKED
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define UNROLL      _Pragma("unroll")
@@ -48,7 +62,17 @@ typedef ulong u64;
     i64 begin##_per = (((n) + get_global_size(0) - 1) / get_global_size(0) + 15) / 16 * 16;                  \
     i64 begin = min((i64)(get_global_id(0) * begin##_per), (i64)(n)), end = min(begin + begin##_per, (i64)(n))
 
-/* Element i of operand k, and `w` neighbours from it on as a vector of TYPE. */
+/* Element i of operand k, and `w` neighbours from it on, a multiple of w, as a vector of TYPE. */
+#define READ(k, p, i)             CAT(READ, k)(p, i)
+#define WRITE(k, p, i, value)     CAT(WRITE, k)(p, i, value)
+#define READ_PLAIN(p, i)          (p)[i]
+#define WRITE_PLAIN(p, i, value)  (p)[i] = value
+#define READ_HALF(p, i)           vload_half(i, p)
+#define WRITE_HALF(p, i, value)   vstore_half_rte(value, i, p)
+#define READ_WIDE_PLAIN(w, p, i)       CAT(vload, w)(0, (p) + (i))
+#define READ_WIDE_HALF(w, p, i)        CAT(vload_half, w)((i) / w, p)
+#define PUT_WIDE_PLAIN(w, p, i, value) CAT(vstore, w)(value, 0, (p) + (i))
+#define PUT_WIDE_HALF(w, p, i, value)  CAT(CAT(vstore_half, w), _rte)(value, (i) / w, p)
 #if DRUPE_CHECKED
 static inline int drupe_inside(GLOBAL drupe_kernel_bounds *bounds, int k, i64 i, i64 n)
 {
@@ -57,28 +81,29 @@ static inline int drupe_inside(GLOBAL drupe_kernel_bounds *bounds, int k, i64 i,
     return 0;
 }
 #define BOUNDS       , GLOBAL drupe_kernel_bounds *bounds
-#define GET(k, p, i) (drupe_inside(bounds, k, i, 1) ? (p)[i] : 0)
+#define GET(k, p, i) (drupe_inside(bounds, k, i, 1) ? READ(k, p, i) : CAT(ZERO, k))
 #define PUT(k, p, i, value)                                                                                  \
     {                                                                                                        \
-        if (drupe_inside(bounds, k, i, 1)) (p)[i] = value;                                                   \
+        if (drupe_inside(bounds, k, i, 1)) WRITE(k, p, i, value);                                            \
     }
 #define GET_WIDE(k, p, i, w, TYPE)                                                                           \
-    (drupe_inside(bounds, k, i, w) ? CAT(vload, w)(0, (p) + (i)) : (CAT(TYPE, w))(0))
+    (drupe_inside(bounds, k, i, w) ? CAT(READ_WIDE, k)(w, p, i) : (CAT(TYPE, w))(0))
 #define PUT_WIDE(k, p, i, w, value)                                                                          \
     {                                                                                                        \
-        if (drupe_inside(bounds, k, i, w)) CAT(vstore, w)(value, 0, (p) + (i));                              \
+        if (drupe_inside(bounds, k, i, w)) CAT(PUT_WIDE, k)(w, p, i, value);                                 \
     }
 #else
 #define BOUNDS
-#define GET(k, p, i)                (p)[i]
-#define PUT(k, p, i, value)         (p)[i] = value;
-#define GET_WIDE(k, p, i, w, TYPE)  CAT(vload, w)(0, (p) + (i))
-#define PUT_WIDE(k, p, i, w, value) CAT(vstore, w)(value, 0, (p) + (i));
+#define GET(k, p, i)                READ(k, p, i)
+#define PUT(k, p, i, value)         WRITE(k, p, i, value);
+#define GET_WIDE(k, p, i, w, TYPE)  CAT(READ_WIDE, k)(w, p, i)
+#define PUT_WIDE(k, p, i, w, value) CAT(PUT_WIDE, k)(w, p, i, value);
 #endif
 
 #else /* C99: host_block.h has the headers */
 typedef int32_t i32;
 typedef int64_t i64;
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 #define GLOBAL

@@ -5,8 +5,13 @@
  * multiply the code. Included by the generated file, once per instruction set; everything is static. */
 #include "backends/builtin.h"
 #include "kernels/params.h"
+#include <complex.h>
 #include <math.h>
 #include <string.h>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+#undef I
 
 /* glibc's vector functions: its headers offer them under -ffast-math only, which would spoil NaN and
  * infinity here. Clang is told by -fveclib instead. */
@@ -25,11 +30,26 @@ extern __attribute__((simd("notinbranch"))) float powf(float, float);
 #endif
 
 #include "kernels/dialect.h"
+#include "kernels/half.h"
 #include "kernels/numeric.h"
+#define TC    float _Complex
+#define TREAL float
+#define TS    _c64
+#include "kernels/complex.h"
+#undef TC
+#undef TREAL
+#undef TS
+#define TC    double _Complex
+#define TREAL double
+#define TS    _c128
+#include "kernels/complex.h"
+#undef TC
+#undef TREAL
+#undef TS
 
-/* Elements of a block. Five buffers of the widest type fit a 32 KiB cache. */
+/* Elements of a block. Five buffers of numbers of 8 bytes fit a 32 KiB cache. */
 #define BLOCK      512
-#define ITEM_BYTES 8
+#define ITEM_BYTES 16
 
 typedef struct block {
     _Alignas(64) char bytes[BLOCK * ITEM_BYTES];
@@ -37,17 +57,61 @@ typedef struct block {
 
 typedef void (*cast_fn)(i64 n, void *to, const void *from);
 
-#define CAST_LOOP(from, to, from_type, to_type, value)                                                       \
-    static void cast_##from##_##to(i64 n, void *to_, const void *from_)                                      \
+/* Of an element in[i]. */
+#define CAST_LOOP(name, from_type, to_type, value)                                                           \
+    static void name(i64 n, void *to_, const void *from_)                                                    \
     {                                                                                                        \
         const from_type *in = from_;                                                                         \
         to_type *out = to_;                                                                                  \
         INDEPENDENT                                                                                          \
-        for (i64 i = 0; i < n; i++) out[i] = value;                                                          \
+        for (i64 i = 0; i < n; i++) out[i] = (to_type)(value);                                               \
     }
-#define CAST(from, to, from_type, to_type) CAST_LOOP(from, to, from_type, to_type, (to_type)in[i])
-/* From or to bool: every byte that is not 0 is true, also one that a kernel of the user's wrote. */
-#define CAST_TRUTH(from, to, from_type, to_type) CAST_LOOP(from, to, from_type, to_type, in[i] != 0)
+/* By way of another type, of at most BLOCK elements. */
+#define CAST_WAY(name, first, middle_type, second)                                                           \
+    static void name(i64 n, void *to, const void *from)                                                      \
+    {                                                                                                        \
+        middle_type middle[BLOCK];                                                                           \
+        first(n, middle, from);                                                                              \
+        second(n, to, middle);                                                                               \
+    }
+#define COPY(bits)                                                                                           \
+    static void copy_##bits(i64 n, void *to, const void *from)                                               \
+    {                                                                                                        \
+        memcpy(to, from, (size_t)n * (bits / 8));                                                            \
+    }
+COPY(8)
+COPY(16)
+COPY(32)
+COPY(64)
+COPY(128)
+/* Between float16 and float32: by the processor where it can. */
+#ifdef __F16C__
+#define HALVES 8
+static void cast_f16_f32(i64 n, void *to, const void *from)
+{
+    const u16 *in = from;
+    float *out = to;
+    i64 i = 0;
+    for (; i + HALVES <= n; i += HALVES)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+    for (; i < n; i++) out[i] = half_value(in[i]);
+}
+static void cast_f32_f16(i64 n, void *to, const void *from)
+{
+    const float *in = from;
+    u16 *out = to;
+    i64 i = 0;
+    for (; i + HALVES <= n; i += HALVES)
+        _mm_storeu_si128((__m128i *)(out + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+    for (; i < n; i++) out[i] = half_bits(in[i]);
+}
+#else
+CAST_LOOP(cast_f16_f32, u16, float, half_value(in[i]))
+CAST_LOOP(cast_f32_f16, float, u16, half_bits(in[i]))
+#endif
+/* C leaves open what becomes of negative ones; NumPy wraps them round. */
+#define FLOAT_TO_U64(x) ((x) < 0 ? (u64)(i64)(x) : (u64)(x))
 
 /* Where the share of work-item `item` of `items` begins: whole cache lines of any type, so that neighbours do
  * not write to one line. */
@@ -56,6 +120,10 @@ static inline i64 share(i64 n, i64 item, i64 items)
     const i64 per = n < 64 * items ? (n + items - 1) / items : ((n + items - 1) / items + 63) / 64 * 64;
     return min(n, item * per);
 }
+
+typedef struct pair {
+    uint64_t low, high;
+} pair;
 
 #define STRIDED_COPY(name, type)                                                                             \
     static void name(void *to_, i64 to_stride, const void *from_, i64 from_stride, i64 n)                    \
@@ -76,6 +144,7 @@ STRIDED_COPY(strided_copy_1, uint8_t)
 STRIDED_COPY(strided_copy_2, uint16_t)
 STRIDED_COPY(strided_copy_4, uint32_t)
 STRIDED_COPY(strided_copy_8, uint64_t)
+STRIDED_COPY(strided_copy_16, pair)
 
 /* n elements of `size` bytes; strides in elements. */
 static void strided_copy(void *to, i64 to_stride, const void *from, i64 from_stride, i64 n, i64 size)
@@ -86,6 +155,8 @@ static void strided_copy(void *to, i64 to_stride, const void *from, i64 from_str
         strided_copy_4(to, to_stride, from, from_stride, n);
     else if (size == 8)
         strided_copy_8(to, to_stride, from, from_stride, n);
+    else if (size == 16)
+        strided_copy_16(to, to_stride, from, from_stride, n);
     else if (size == 2)
         strided_copy_2(to, to_stride, from, from_stride, n);
     else

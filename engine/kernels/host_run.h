@@ -1,9 +1,12 @@
 /* Runs the loops of the shape files over shares of the work; see host_block.h. */
 #include "kernels/host_block.h"
-/* The casts between all element types, CASTS[from][to], and SIZES. */
+/* The casts between all element types, CASTS[from][to], and SIZES and BITS. */
 #include "generated/host_casts.inc"
 
 /* --- Element-wise --------------------------------------------------------------------------------------- */
+
+/* Whether elements of one type are such of the other as they are. */
+#define SAME(a, b) (BITS[a] == BITS[b])
 
 typedef struct map_kernel {
     void (*loop)(i64 n, void *out, const void *const *in);
@@ -37,11 +40,12 @@ static void map_bound(operand *o, drupe_kernel_bounds *bounds, int index)
 static const void *map_fetch(const operand *o, int compute, i64 at, i64 n, block *buffer, block *raw)
 {
     const char *where = operand_neighbours(o, at, n);
-    if (where && o->dtype == compute) return where;
+    const int same = SAME(o->dtype, compute);
+    if (where && same) return where;
     if (!where) {
-        char *to = o->dtype == compute ? buffer->bytes : raw->bytes;
+        char *to = same ? buffer->bytes : raw->bytes;
         operand_move(o, at, n, to, 0);
-        if (o->dtype == compute) return to;
+        if (same) return to;
         where = to;
     }
     CASTS[o->dtype][compute](n, buffer->bytes, where);
@@ -53,7 +57,7 @@ static void map_store(const operand *o, int result, i64 at, i64 n, const block *
     char *where = operand_neighbours(o, at, n);
     if (where) {
         CASTS[result][o->dtype](n, where, values->bytes);
-    } else if (o->dtype == result) {
+    } else if (SAME(o->dtype, result)) {
         operand_move(o, at, n, (char *)values->bytes, 1);
     } else {
         CASTS[result][o->dtype](n, raw->bytes, values->bytes);
@@ -64,9 +68,9 @@ static void map_store(const operand *o, int result, i64 at, i64 n, const block *
 /* Whether every operand is contiguous and of the type it is computed in: no blocks needed. */
 static int map_is_plain(const map_kernel *k, const drupe_map_head *p)
 {
-    if (p->ndim || p->constants || p->dtypes[0] != k->result) return 0;
+    if (p->ndim || p->constants || !SAME(p->dtypes[0], k->result)) return 0;
     for (int i = 0; i < k->arity; i++)
-        if (p->dtypes[i + 1] != k->compute[i]) return 0;
+        if (!SAME(p->dtypes[i + 1], k->compute[i])) return 0;
     return 1;
 }
 
@@ -96,7 +100,7 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
     map_bound(&out, bounds, 0);
     for (int i = 0; i < k->arity; i++) {
         if (p->constants >> i & 1)
-            strided_copy(buffers[i].bytes, 1, &p->value[i], 0, min((i64)BLOCK, until - at),
+            strided_copy(buffers[i].bytes, 1, p->value[i], 0, min((i64)BLOCK, until - at),
                          SIZES[k->compute[i]]);
         else
             map_operand(&in[i], p, args[1 + i], i + 1);
@@ -117,7 +121,7 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
         for (int i = 0; i < k->arity; i++)
             sources[i] = p->constants >> i & 1 ? buffers[i].bytes
                                                : map_fetch(&in[i], k->compute[i], at, n, &buffers[i], &raw);
-        void *direct = out.dtype == k->result ? operand_neighbours(&out, at, n) : NULL;
+        void *direct = SAME(out.dtype, k->result) ? operand_neighbours(&out, at, n) : NULL;
         k->loop(n, direct ? direct : result.bytes, sources);
         if (!direct) map_store(&out, k->result, at, n, &result, &raw);
     }
@@ -138,7 +142,7 @@ static void sequence_run(sequence_loop loop, int compute, size_t begin, size_t e
     i64 n;
     for (i64 at = share(p->n, (i64)begin, (i64)size); at < until; at += n) {
         n = min((i64)BLOCK, until - at);
-        loop(at, n, &p->start, &p->step, values.bytes);
+        loop(at, n, p->start, p->step, values.bytes);
         CASTS[compute][p->dtype](n, raw.bytes, values.bytes);
         if (INSIDE(0, at * p->stride, p->stride, n))
             strided_copy(out + at * p->stride * width, p->stride, raw.bytes, 1, n, width);
@@ -173,7 +177,7 @@ static const void *reduce_fetch(const reduce_kernel *k, int dtype, const char *f
                                 block *buffer, block *raw)
 {
     const i64 width = SIZES[dtype];
-    if (dtype == k->compute) {
+    if (SAME(dtype, k->compute)) {
         if (stride == 1) return from;
         strided_copy(buffer->bytes, 1, from, stride, n, width);
         return buffer->bytes;
@@ -194,14 +198,14 @@ static void reduce_run_rows(const reduce_kernel *k, size_t begin, size_t end, si
     const drupe_reduce_params *p = args[2];
     const i64 tasks = p->outputs * p->splits, per = (p->extent + p->splits - 1) / p->splits;
     const i64 until = share(tasks, (i64)end, (i64)size), width = SIZES[p->in_dtype];
-    const i64 most = p->in_dtype == k->compute && p->stride == 1 ? ROW_BLOCK : BLOCK;
+    const i64 most = SAME(p->in_dtype, k->compute) && p->stride == 1 ? ROW_BLOCK : BLOCK;
     BOUNDS_ARG(args, 3)
     block buffer, raw;
     for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
         const i64 base = reduce_base(p, t / p->splits, p->ndim);
         const char *row = in + base * width;
         const i64 from = t % p->splits * per, to = min(p->extent, from + per);
-        drupe_u64 carry[2], value;
+        _Alignas(16) drupe_u64 carry[2], value[2];
         k->start(1, carry, 1);
         for (i64 at = from, n; at < to; at += n) {
             n = min(most, to - at);
@@ -209,9 +213,9 @@ static void reduce_run_rows(const reduce_kernel *k, size_t begin, size_t end, si
             k->row(n, reduce_fetch(k, p->in_dtype, row + at * p->stride * width, p->stride, n, &buffer, &raw),
                    carry);
         }
-        k->finish(carry, &value);
+        k->finish(carry, value);
         if (!INSIDE(0, t, 1, 1)) continue;
-        CASTS[k->compute][p->out_dtype](1, out + t * SIZES[p->out_dtype], &value);
+        CASTS[k->compute][p->out_dtype](1, out + t * SIZES[p->out_dtype], value);
     }
 }
 

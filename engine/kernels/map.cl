@@ -4,7 +4,7 @@
  *   STRIDED 0   all operands contiguous but for constants (bits of CONSTANTS); argument drupe_map_head
  *   STRIDED 1   strides per operand, constants by the argument; argument drupe_map_params
  * CPU form: a contiguous chunk per work-item, 16-wide where VECTOR is 1 and no element exceeds VECTOR_LIMIT.
- * GPU form: grid-stride, four elements per load where contiguous.
+ * GPU form: grid-stride, four elements per load where contiguous and QUADS is 1.
  *
  * C99: a loop over contiguous blocks in the compute type; host_run.h cuts, casts and gathers. */
 #if ARITY == 1
@@ -52,7 +52,7 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 #else
 #define INPUTS GLOBAL const TI0 *in0, GLOBAL const TI1 *in1, GLOBAL const TI2 *in2
 #endif
-#define CONSTANT(params, k) (*(const TC##k *)&params.value[k])
+#define CONSTANT(params, k) CAT(CONSTANT_OF, k)(params.value[k])
 #define CONSTANT0(params) const TC0 c0 = CONSTANT(params, 0);
 #if ARITY > 1
 #define CONSTANT1(params) const TC1 c1 = CONSTANT(params, 1);
@@ -128,33 +128,33 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 #if CONSTANTS & 1
 #define GET0(i)  c0
 #define WIDE0(i) ((CAT(TC, 16))(c0))
-#define QUAD0(q) ((CAT(TI0, 4))(0))
+#define QUAD0(q) ((CAT(TV0, 4))(0))
 #define PICK0(k) c0
 #else
 #define GET0(i)  LOAD0(GET(1, in0, i))
-#define WIDE0(i) CAT(convert_, CAT(TC, 16))(TRUTH0(GET_WIDE(1, in0, i, 16, TI0)))
-#define QUAD0(q) GET_WIDE(1, in0, 4 * (q), 4, TI0)
+#define WIDE0(i) CAT(convert_, CAT(TC, 16))(TRUTH0(GET_WIDE(1, in0, i, 16, TV0)))
+#define QUAD0(q) GET_WIDE(1, in0, 4 * (q), 4, TV0)
 #define PICK0(k) LOAD0(a[k])
 #endif
 #if CONSTANTS & 2
 #define GET1(i)  c1
 #define WIDE1(i) ((CAT(TC, 16))(c1))
-#define QUAD1(q) ((CAT(TI1, 4))(0))
+#define QUAD1(q) ((CAT(TV1, 4))(0))
 #define PICK1(k) c1
 #else
 #define GET1(i)  LOAD1(GET(2, in1, i))
-#define WIDE1(i) CAT(convert_, CAT(TC, 16))(TRUTH1(GET_WIDE(2, in1, i, 16, TI1)))
-#define QUAD1(q) GET_WIDE(2, in1, 4 * (q), 4, TI1)
+#define WIDE1(i) CAT(convert_, CAT(TC, 16))(TRUTH1(GET_WIDE(2, in1, i, 16, TV1)))
+#define QUAD1(q) GET_WIDE(2, in1, 4 * (q), 4, TV1)
 #define PICK1(k) LOAD1(b[k])
 #endif
 
 #if CONSTANTS & 4
 #define GET2(i)  c2
-#define QUAD2(q) ((CAT(TI2, 4))(0))
+#define QUAD2(q) ((CAT(TV2, 4))(0))
 #define PICK2(k) c2
 #else
 #define GET2(i)  LOAD2(GET(3, in2, i))
-#define QUAD2(q) GET_WIDE(3, in2, 4 * (q), 4, TI2)
+#define QUAD2(q) GET_WIDE(3, in2, 4 * (q), 4, TV2)
 #define PICK2(k) LOAD2(c[k])
 #endif
 
@@ -162,23 +162,25 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p BOUNDS)
 {
     ALL_CONSTANTS(p)
 #if FORM_GPU
-    const i64 step = get_global_size(0), quads = p.n / 4;
+    const i64 step = get_global_size(0), quads = QUADS ? p.n / 4 : 0;
+#if QUADS
     for (i64 q = get_global_id(0); q < quads; q += step) {
-        TI0 a[4];
+        TV0 a[4];
         vstore4(QUAD0(q), 0, a);
 #if ARITY > 1
-        TI1 b[4];
+        TV1 b[4];
         vstore4(QUAD1(q), 0, b);
 #endif
 #if ARITY > 2
-        TI2 c[4];
+        TV2 c[4];
         vstore4(QUAD2(q), 0, c);
 #endif
-        TO r[4];
+        TV r[4];
         UNROLL
         for (int k = 0; k < 4; k++) r[k] = STORE(APPLY(PICK0(k), PICK1(k), PICK2(k)));
         PUT_WIDE(0, out, 4 * q, 4, vload4(0, r))
     }
+#endif
     for (i64 i = 4 * quads + get_global_id(0); i < p.n; i += step)
         PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i), GET2(i))))
 #else
@@ -191,7 +193,7 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p BOUNDS)
             continue;
         }
 #endif
-        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TO, 16))(APPLY(WIDE0(begin), WIDE1(begin), 0)))
+        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TV, 16))(APPLY(WIDE0(begin), WIDE1(begin), 0)))
     }
 #endif
     INDEPENDENT

@@ -47,10 +47,10 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
     const int x = get_local_id(0) % TILE, y = get_local_id(0) / TILE;
     for (i64 t = get_group_id(0); t < down * across; t += get_num_groups(0)) {
         const i64 row = t / across * TILE + y, column = t % across * TILE + x;
-        TC r = 0;
+        TC r = (TC)(0);
         for (i64 l = 0; l < p.k; l += TILE) {
-            left[y][x] = row < p.m && l + x < p.k ? LOAD(GET(1, a, row * p.a_row + (l + x) * p.a_column)) : (TC)0;
-            right[y][x] = l + y < p.k && column < p.n ? LOAD(GET(2, b, (l + y) * p.b_row + column)) : (TC)0;
+            left[y][x] = row < p.m && l + x < p.k ? LOAD(GET(1, a, row * p.a_row + (l + x) * p.a_column)) : (TC)(0);
+            right[y][x] = l + y < p.k && column < p.n ? LOAD(GET(2, b, (l + y) * p.b_row + column)) : (TC)(0);
             barrier(CLK_LOCAL_MEM_FENCE);
             UNROLL
             for (int i = 0; i < TILE; i++) r = (TC)(MULTIPLY(r, left[y][i], right[i][x]));
@@ -69,7 +69,7 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
     for (i64 t = from; t < until; t++) {
         const i64 row = t / blocks, j = t % blocks * WIDTH, width = min((i64)WIDTH, p.n - j);
         TC r[WIDTH];
-        for (int i = 0; i < WIDTH; i++) r[i] = 0;
+        for (int i = 0; i < WIDTH; i++) r[i] = (TC)(0);
         for (i64 l = 0; l < p.k; l++) {
             const TC x = LOAD(GET(1, a, row * p.a_row + l * p.a_column));
             const i64 y = l * p.b_row + j;

@@ -4,23 +4,42 @@
 #ifndef DRUPE_NUMERIC_H
 #define DRUPE_NUMERIC_H
 
-#define NUMERIC_INT(S, I, U)                                                                                 \
+/* Types S of integers I, which wrap as their unsigned U do. W is what C computes in: of short types U would
+ * become a signed one. */
+#define NUMERIC_INTEGER(S, I, U, W)                                                                          \
     static inline I num_add##S(I a, I b)                                                                     \
     {                                                                                                        \
-        return (I)((U)a + (U)b);                                                                             \
+        return (I)((W)a + (W)b);                                                                             \
     }                                                                                                        \
     static inline I num_sub##S(I a, I b)                                                                     \
     {                                                                                                        \
-        return (I)((U)a - (U)b);                                                                             \
+        return (I)((W)a - (W)b);                                                                             \
     }                                                                                                        \
     static inline I num_mul##S(I a, I b)                                                                     \
     {                                                                                                        \
-        return (I)((U)a * (U)b);                                                                             \
+        return (I)((W)a * (W)b);                                                                             \
     }                                                                                                        \
     static inline I num_neg##S(I a)                                                                          \
     {                                                                                                        \
-        return (I)(0 - (U)a);                                                                                \
+        return (I)(0 - (W)a);                                                                                \
     }                                                                                                        \
+    static inline I num_shl##S(I a, I b)                                                                     \
+    {                                                                                                        \
+        return (U)b < 8 * sizeof(I) ? (I)((W)a << b) : (I)0;                                                 \
+    }                                                                                                        \
+    static inline I num_raise##S(I a, I b)                                                                   \
+    {                                                                                                        \
+        W base = (W)a, result = 1;                                                                           \
+        for (; b; b >>= 1) {                                                                                 \
+            if (b & 1) result *= base;                                                                       \
+            base *= base;                                                                                    \
+        }                                                                                                    \
+        return (I)result;                                                                                    \
+    }
+
+#define NUMERIC_INT(S, I, U, W) NUMERIC_INT_(S, I, U, W)
+#define NUMERIC_INT_(S, I, U, W)                                                                             \
+    NUMERIC_INTEGER(S, I, U, W)                                                                              \
     static inline I num_abs##S(I a)                                                                          \
     {                                                                                                        \
         return a < 0 ? num_neg##S(a) : a;                                                                    \
@@ -29,36 +48,40 @@
     {                                                                                                        \
         if (b == 0) return 0;                                                                                \
         if (b == -1) return num_neg##S(a);                                                                   \
-        I q = a / b;                                                                                         \
-        return q - (I)(q * b != a && (a < 0) != (b < 0));                                                    \
+        I q = (I)(a / b);                                                                                    \
+        return (I)(q - (q * b != a && (a < 0) != (b < 0)));                                                  \
     }                                                                                                        \
     static inline I num_mod##S(I a, I b)                                                                     \
     {                                                                                                        \
         if (b == 0 || b == -1) return 0;                                                                     \
-        I r = a % b;                                                                                         \
-        return r != 0 && (r < 0) != (b < 0) ? r + b : r;                                                     \
-    }                                                                                                        \
-    static inline I num_shl##S(I a, I b)                                                                     \
-    {                                                                                                        \
-        return (U)b < 8 * sizeof(I) ? (I)((U)a << b) : 0;                                                    \
+        I r = (I)(a % b);                                                                                    \
+        return (I)(r != 0 && (r < 0) != (b < 0) ? r + b : r);                                                \
     }                                                                                                        \
     static inline I num_shr##S(I a, I b)                                                                     \
     {                                                                                                        \
-        return a >> ((U)b < 8 * sizeof(I) ? b : (I)(8 * sizeof(I) - 1));                                     \
+        return (I)(a >> ((U)b < 8 * sizeof(I) ? b : (I)(8 * sizeof(I) - 1)));                                \
     }                                                                                                        \
     static inline I num_ipow##S(I a, I b)                                                                    \
     {                                                                                                        \
-        if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;                                     \
-        U base = (U)a, result = 1;                                                                           \
-        for (; b; b >>= 1) {                                                                                 \
-            if (b & 1) result *= base;                                                                       \
-            base *= base;                                                                                    \
-        }                                                                                                    \
-        return (I)result;                                                                                    \
+        if (b < 0) return (I)(a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0);                                \
+        return num_raise##S(a, b);                                                                           \
+    }
+
+#define NUMERIC_UINT(S, U, W) NUMERIC_UINT_(S, U, W)
+#define NUMERIC_UINT_(S, U, W)                                                                               \
+    NUMERIC_INTEGER(S, U, U, W)                                                                              \
+    static inline U num_shr##S(U a, U b)                                                                     \
+    {                                                                                                        \
+        return b < 8 * sizeof(U) ? (U)(a >> b) : (U)0;                                                       \
+    }                                                                                                        \
+    static inline U num_ipow##S(U a, U b)                                                                    \
+    {                                                                                                        \
+        return num_raise##S(a, b);                                                                           \
     }
 
 /* fmod is exact, so a - mod is a multiple of b up to one rounding, which the last step repairs. */
-#define NUMERIC_FLOAT(S, F)                                                                                  \
+#define NUMERIC_FLOAT(S, F) NUMERIC_FLOAT_(S, F)
+#define NUMERIC_FLOAT_(S, F)                                                                                 \
     static inline F num_mod##S(F a, F b)                                                                     \
     {                                                                                                        \
         F r = fmod(a, b);                                                                                    \
@@ -81,10 +104,24 @@
         return high + log1p(exp(low - high));                                                                \
     }
 
-NUMERIC_INT(_i32, i32, u32)
-NUMERIC_INT(_i64, i64, u64)
+#ifdef __OPENCL_VERSION__ /* a program computes in one type */
+#if KIND_INT
+NUMERIC_INT(TS, TC, TUNSIGNED, TWRAP)
+#elif KIND_UINT
+NUMERIC_UINT(TS, TC, TWRAP)
+#elif KIND_FLOAT
+NUMERIC_FLOAT(TS, TC)
+#endif
+#else
+NUMERIC_INT(_i8, int8_t, uint8_t, u32)
+NUMERIC_INT(_i16, int16_t, uint16_t, u32)
+NUMERIC_INT(_i32, i32, u32, u32)
+NUMERIC_INT(_i64, i64, u64, u64)
+NUMERIC_UINT(_u8, uint8_t, u32)
+NUMERIC_UINT(_u16, uint16_t, u32)
+NUMERIC_UINT(_u32, u32, u32)
+NUMERIC_UINT(_u64, u64, u64)
 NUMERIC_FLOAT(_f32, float)
-#if !defined(__OPENCL_VERSION__) || HAS_FP64
 NUMERIC_FLOAT(_f64, double)
 #endif
 

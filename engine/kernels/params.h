@@ -20,7 +20,7 @@ typedef uint64_t drupe_u64;
 /* Element-wise. Operand 0 is the output, operand k+1 is input k. */
 typedef struct drupe_map_head {
     drupe_i64 n;
-    drupe_u64 value[DRUPE_KERNEL_INPUTS];      /* constant inputs: the bytes of a value of the compute type */
+    drupe_u64 value[DRUPE_KERNEL_INPUTS][2];   /* constant inputs: the bytes of a value of the compute type */
     drupe_i32 dtypes[DRUPE_KERNEL_INPUTS + 1]; /* as stored; read by the host's kernels only */
     drupe_i32 constants;                       /* bit k: input k is value[k] */
     drupe_i32 ndim;                            /* 0: all operands are contiguous, and the rest is absent */
@@ -35,7 +35,7 @@ typedef struct drupe_map_params {
 /* out[i * stride] = start + i * step. */
 typedef struct drupe_sequence_params {
     drupe_i64 n, stride;
-    drupe_u64 start, step; /* the bytes of values of the compute type */
+    drupe_u64 start[2], step[2]; /* the bytes of values of the compute type */
     drupe_i32 dtype, reserved;
 } drupe_sequence_params;
 

@@ -14,7 +14,7 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 #else
 KERNEL NAME(GLOBAL TO *out, const drupe_sequence_params p BOUNDS)
 {
-    const TC start = *(const TC *)&p.start, step = *(const TC *)&p.step;
+    const TC start = CONSTANT_OF(p.start), step = CONSTANT_OF(p.step);
 #if FORM_GPU
     for (i64 i = get_global_id(0); i < p.n; i += get_global_size(0))
 #else

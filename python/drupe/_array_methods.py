@@ -209,6 +209,104 @@ class ArrayMethods:
 
         return _into(out, array.ptp(self, axis, keepdims=keepdims))
 
+    def argmax(self, axis=None, out=None, *, keepdims=False):
+        """Where the largest element is: argmax().
+
+        >>> da.asarray([3, 7, 7]).argmax().item()
+        1
+        """
+        from drupe import array
+
+        return _into(out, array.argmax(self, axis=axis, keepdims=keepdims))
+
+    def argmin(self, axis=None, out=None, *, keepdims=False):
+        """Where the least element is: argmin().
+
+        >>> da.asarray([3, 7, 3]).argmin().item()
+        0
+        """
+        from drupe import array
+
+        return _into(out, array.argmin(self, axis=axis, keepdims=keepdims))
+
+    def sort(self, axis=-1, kind=None, order=None, *, descending=False, stable=None):
+        """Sort the elements along an axis, in place; the sort is stable, whatever kind and stable say.
+
+        >>> x = da.asarray([3, 1, 2])
+        >>> x.sort()
+        >>> x.tolist()
+        [1, 2, 3]
+        """
+        from drupe import array
+
+        if order is not None:
+            raise ValueError("sort: order names fields, and arrays have none")
+        self[...] = array.sort(self, axis=axis, descending=descending)
+
+    def argsort(self, axis=-1, kind=None, order=None, *, descending=False, stable=None):
+        """The places from which sort() takes its elements: argsort().
+
+        >>> da.asarray([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
+        from drupe import array
+
+        if order is not None:
+            raise ValueError("argsort: order names fields, and arrays have none")
+        return array.argsort(self, axis=axis, descending=descending)
+
+    def partition(self, kth, axis=-1, kind="introselect", order=None):
+        """Sort in place, so that the kth element is in its place: partition().
+
+        >>> x = da.asarray([3, 1, 2])
+        >>> x.partition(1)
+        >>> x.tolist()
+        [1, 2, 3]
+        """
+        from drupe import array
+
+        self[...] = array.partition(self, kth, axis=axis)
+
+    def argpartition(self, kth, axis=-1, kind="introselect", order=None):
+        """The places from which partition() takes its elements: argpartition().
+
+        >>> da.asarray([3, 1, 2]).argpartition(1).tolist()
+        [1, 2, 0]
+        """
+        from drupe import array
+
+        return array.argpartition(self, kth, axis=axis)
+
+    def searchsorted(self, v, side="left", sorter=None):
+        """Where elements belong in this sorted array: searchsorted().
+
+        >>> da.asarray([1, 3, 5]).searchsorted(3).item()
+        1
+        """
+        from drupe import array
+
+        return array.searchsorted(self, v, side=side, sorter=sorter)
+
+    def cumsum(self, axis=None, dtype=None, out=None):
+        """Running sums: cumsum().
+
+        >>> da.asarray([1, 2, 3]).cumsum().tolist()
+        [1, 3, 6]
+        """
+        from drupe import array
+
+        return _into(out, array.cumsum(self, axis, dtype))
+
+    def cumprod(self, axis=None, dtype=None, out=None):
+        """Running products: cumprod().
+
+        >>> da.asarray([1, 2, 3]).cumprod().tolist()
+        [1, 2, 6]
+        """
+        from drupe import array
+
+        return _into(out, array.cumprod(self, axis, dtype))
+
     def tobytes(self, order="C"):
         """The bytes of the elements. Waits. ValueError: order "F".
 

@@ -2,14 +2,10 @@
 The engine raises a TypeError with what these functions return; `kind` is the name of an object's class."""
 import sys
 
-_HAS = "drupe.array has bool, int32, int64, float32 and float64 in native byte order"
-_COMPLEX = ("Keep the real and the imaginary parts of complex numbers as two arrays: asarray(x.real), "
-            "asarray(x.imag)")
-# Formats of struct and of NumPy, and a type that holds nearly all of their values.
-_FORMATS = {"b": ("int8", "int32"), "B": ("uint8", "int32"), "h": ("int16", "int32"), "H": ("uint16", "int32"),
-            "I": ("uint32", "int64"), "L": ("uint64", "int64"), "Q": ("uint64", "int64"), "N": ("uint64", "int64"),
-            "e": ("float16", "float32"), "g": ("longdouble", "float64"), "Zf": ("complex64", None),
-            "Zd": ("complex128", None), "Zg": ("clongdouble", None)}
+_TYPES = "bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64 and complex128"
+_HAS = f"drupe.array has {_TYPES} in native byte order"
+# Formats of NumPy, and a type that holds nearly all of their values.
+_FORMATS = {"g": ("longdouble", "float64"), "Zg": ("clongdouble", "complex128")}
 _DATES = ("numpy.datetime64", "numpy.timedelta64")
 _SWAPPED = (">", "!") if sys.byteorder == "little" else ("<",)
 
@@ -25,8 +21,8 @@ def elements(kind, given):
     plain = given[1:] if given.startswith(tuple("@=<>!")) else given
     if plain in _FORMATS and not given.startswith(_SWAPPED):
         name, instead = _FORMATS[plain]
-        advice = f'Convert it first: x.astype("{instead}") in NumPy.' if instead else _COMPLEX + "."
-        return f"{kind} with elements of type {name} cannot become an array: {_HAS}. {advice}"
+        return (f"{kind} with elements of type {name} cannot become an array: {_HAS}. Convert it first: "
+                f'x.astype("{instead}") in NumPy.')
     if plain.lstrip("0123456789") in ("s", "w", "c"):
         return _text(kind)
     if plain == "O":
@@ -51,16 +47,14 @@ def unreadable(kind, array):
 
 def dtype(given):
     """Of what is no data type here."""
-    name = repr(given)
-    return (f"{name} is no data type of drupe.array. There are bool, int32, int64, float32 and float64."
-            + (f" {_COMPLEX}." if "complex" in name else ""))
+    return f"{given!r} is no data type of drupe.array. There are {_TYPES}."
 
 
 def element(given, kind):
     """Of what stands where a number is expected."""
-    if isinstance(given, complex) or kind.startswith("numpy.complex"):
-        return f"an array is made of real numbers, not of {kind}. {_COMPLEX}."
-    if isinstance(given, (str, bytes)):
+    if isinstance(given, bytes):
+        return f"{_text(kind)}. As numbers of type uint8: asarray(bytearray(x))"
+    if isinstance(given, str):
         return _text(kind)
     if kind in _DATES:
         return (f"an array is made of numbers, not of {kind}. Convert the dates first: x.astype(\"int64\") in NumPy "

@@ -14,7 +14,7 @@ _COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_e
 # Where names of NumPy are others than those of the array API.
 _OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
          "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "concatenate": "concat",
-         "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
+         "conjugate": "conj", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
          "right_shift": "bitwise_right_shift", "true_divide": "divide"}
 _KEYWORDS = {"ddof": "correction"}
 

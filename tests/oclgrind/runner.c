@@ -51,7 +51,7 @@ static cl_program build(runner *r, const char *text, const char *name)
     return program;
 }
 
-static cl_program find_program(runner *r, const kernel_key *key, const char *name)
+static cl_program find_program(runner *r, const kernel_parts *key, const char *name)
 {
     for (size_t i = 0; i < r->nbuilt; i++) {
         const struct built *built = &r->built[i];
@@ -65,7 +65,9 @@ static cl_program find_program(runner *r, const kernel_key *key, const char *nam
         if (!r->built) abort();
     }
     drupe_text text = {0};
-    if (drupe_render_program(&r->target, key, &text) != DRUPE_OK) need(-1, "drupe_render_program", name);
+    kernel_recipe recipe;
+    drupe_recipe_make(key, &recipe);
+    if (drupe_render_program(&r->target, &recipe, &text) != DRUPE_OK) need(-1, "drupe_render_program", name);
     cl_program program = build(r, drupe_text_get(&text), name);
     drupe_text_clear(&text);
     r->built[r->nbuilt++] = (struct built){*key, r->target.gpu_form, r->target.checked, program};
@@ -77,17 +79,13 @@ static cl_program find_program(runner *r, const kernel_key *key, const char *nam
 /* Small numbers, none of them zero, and one that is too large for the wide trigonometric functions. */
 static void store(char *to, int dtype, size_t i)
 {
-    long long whole = (long long)(i % 5) + 1;
-    double real = i == 3 ? 1e6 : (double)whole * 0.5;
-    float narrow = (float)real;
-    int small = (int)whole;
-    switch (dtype) {
-    case DRUPE_BOOL: *to = (char)(i % 2); break;
-    case DRUPE_INT32: memcpy(to, &small, 4); break;
-    case DRUPE_INT64: memcpy(to, &whole, 8); break;
-    case DRUPE_FLOAT32: memcpy(to, &narrow, 4); break;
-    default: memcpy(to, &real, 8); break;
-    }
+    const int small = (int)(i % 5) + 1;
+    const bool whole = drupe_dtype_row((drupe_dtype)dtype)->kind < KIND_FLOAT;
+    const bool truth = dtype == DRUPE_BOOL, large = i == 3 && dtype != DRUPE_FLOAT16;
+    drupe_scalar value = {.kind = whole ? DRUPE_SCALAR_KIND_INT : DRUPE_SCALAR_KIND_FLOAT,
+                          .i = truth ? (int)(i % 2) : small,
+                          .f = large ? 1e6 : small * 0.5};
+    if (drupe_scalar_bytes(&value, (drupe_dtype)dtype, to) != DRUPE_OK) abort();
 }
 
 static cl_mem make_buffer(runner *r, const span *part, bool output, const char *name)
@@ -158,7 +156,9 @@ void runner_launch(runner *r, const launch *l)
 {
     char name[64];
     cl_int code;
-    drupe_render_name(&r->target, &l->key, name, sizeof name);
+    kernel_recipe recipe;
+    drupe_recipe_make(&l->key, &recipe);
+    drupe_render_name(&r->target, &recipe, name, sizeof name);
     cl_program program = find_program(r, &l->key, name);
     cl_kernel kernel = clCreateKernel(program, name, &code);
     need(code, "clCreateKernel", name);

@@ -13,7 +13,7 @@ typedef struct runner {
     cl_command_queue queue;
     drupe_target target; /* only what rendering reads */
     struct built {
-        kernel_key key;
+        kernel_parts key;
         bool gpu_form, checked;
         cl_program program;
     } * built;
@@ -27,7 +27,7 @@ typedef struct span {
 } span;
 
 typedef struct launch {
-    kernel_key key;
+    kernel_parts key;
     span spans[DRUPE_KERNEL_INPUTS +
                1]; /* the output first; elements 0: there is none; dtype -1: the output once more */
     const void *params;

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 
+import element_types
 import pytest
 
 os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
@@ -64,6 +65,16 @@ def fresh():
         return result
 
     return run
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "every_type: takes a type of elements; see element_types.py")
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [item for item in items if not element_types.keeps(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if element_types.keeps(item)]
 
 
 @pytest.hookimpl(wrapper=True)

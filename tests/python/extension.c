@@ -89,7 +89,7 @@ static PyObject *wrong_type(PyObject *self, PyObject *object)
 {
     size_t shape[] = {2};
     drupe_queue *queue = drupe_ext->queue_of(object);
-    return queue == NULL ? NULL : drupe_ext->array_new(queue, DRUPE_EXT_DEVICE, 'c', 16, 1, shape);
+    return queue == NULL ? NULL : drupe_ext->array_new(queue, DRUPE_EXT_DEVICE, 'c', 32, 1, shape);
 }
 
 static PyObject *last_error(PyObject *self, PyObject *ignored)

@@ -191,5 +191,5 @@ def test_what_the_namespace_tells(device):
     assert device in info.devices()
     assert info.default_dtypes(device=device)["integral"] == da.int64
     assert info.default_dtypes(device=device)["real floating"] == da.empty(0, device=device).dtype
-    assert list(info.dtypes(device=device, kind="integral")) == ["int32", "int64"]
-    assert set(info.dtypes(device=device)) <= set(DTYPES)
+    assert {"int32", "int64"} < set(info.dtypes(device=device, kind="integral"))
+    assert {"bool", "int64", "float32"} < set(info.dtypes(device=device))

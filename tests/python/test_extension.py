@@ -105,7 +105,7 @@ def test_new_and_copy(extension, device):
     x = da.asarray(np.arange(12.0).reshape(3, 4), device=device)
     twin = extension.twin(x)
     assert twin.tolist() == x.tolist() and twin.dtype == x.dtype
-    with pytest.raises(ValueError, match="no arrays of type 'c' with 16 bytes"):
+    with pytest.raises(ValueError, match="no arrays of type 'c' with 32 bytes"):
         extension.wrong_type(x)
 
 

@@ -166,7 +166,10 @@ def test_wrong_axes(device):
     (("int32", 2**40), "int32"), (("int32", 1.5), "float64"), (("int64", 1.5), "float64"),
     (("float32", 1), "float32"), (("float32", 1.5), "float32"), ((1, "int32", 2.5, "int64"), "float64"),
     ((True, 1, "float32"), "float32"), (("int32", np.int64(5)), "int32"), (("int32", np.float32(5)), "float64"),
-    (("int32", np.bool_(True)), "int32"), (("int32", "float32"), "float64"), ((float, 1), "float64")])
+    (("int32", np.bool_(True)), "int32"), (("int32", "float32"), "float64"), ((float, 1), "float64"),
+    (("uint8", 3), "uint8"), (("uint8", "int8"), "int16"), (("float16", 1j), "complex64"), (("bool", 2j), "complex128"),
+    (("float64", np.complex64(1)), "complex128"), (("float32", "complex64", 2.5), "complex64"),
+    (("uint32", np.uint64(2**63)), "uint32")])
 def test_result_type_of_numbers(device, items, expected):
     assert da.result_type(*items) == expected
     arrays = [da.ones(2, dtype=item, device=device) if isinstance(item, str) else item for item in items]

@@ -19,10 +19,19 @@
 /* In order of promotion within a kind; generated tables index by these values. */
 typedef enum drupe_dtype {
     DRUPE_BOOL, /* one byte, 0 or 1 */
+    DRUPE_INT8,
+    DRUPE_UINT8,
+    DRUPE_INT16,
+    DRUPE_UINT16,
     DRUPE_INT32,
+    DRUPE_UINT32,
     DRUPE_INT64,
+    DRUPE_UINT64,
+    DRUPE_FLOAT16, /* two bytes; computed in float32 */
     DRUPE_FLOAT32,
     DRUPE_FLOAT64,
+    DRUPE_COMPLEX64, /* two floats: real and imaginary part */
+    DRUPE_COMPLEX128,
     DRUPE_DTYPE_COUNT,
     DRUPE_DTYPE_NONE = -1
 } drupe_dtype;
@@ -30,6 +39,10 @@ typedef enum drupe_dtype {
 DRUPE_API size_t drupe_dtype_size(drupe_dtype dtype);
 DRUPE_API const char *drupe_dtype_name(drupe_dtype dtype); /* "bool", "int32", ...; static */
 DRUPE_API drupe_dtype drupe_dtype_find(const char *name);  /* by name or NumPy type string "<f4"; NONE */
+/* 'b', 'i', 'u', 'f' or 'c', as NumPy has it. */
+DRUPE_API char drupe_dtype_kind(drupe_dtype dtype);
+/* The type of the real part of a complex type; others are their own. */
+DRUPE_API drupe_dtype drupe_dtype_real(drupe_dtype dtype);
 /* The common type of two; never fails among the types above. */
 DRUPE_API drupe_dtype drupe_dtype_promote(drupe_dtype a, drupe_dtype b);
 
@@ -47,10 +60,24 @@ typedef struct drupe_array {
 
 /* A Python scalar: weakly typed. */
 typedef struct drupe_scalar {
-    enum { DRUPE_SCALAR_KIND_BOOL, DRUPE_SCALAR_KIND_INT, DRUPE_SCALAR_KIND_FLOAT } kind;
+    enum {
+        DRUPE_SCALAR_KIND_BOOL,
+        DRUPE_SCALAR_KIND_INT,
+        DRUPE_SCALAR_KIND_FLOAT,
+        DRUPE_SCALAR_KIND_COMPLEX
+    } kind;
     int64_t i; /* BOOL and INT */
-    double f;  /* FLOAT */
+    double f;  /* FLOAT; the real part of COMPLEX */
+    double im; /* COMPLEX */
+    bool big;  /* INT: `i` is the bits of a uint64_t above INT64_MAX */
 } drupe_scalar;
+/* Its value as an element: drupe_dtype_size(dtype) bytes. Floats are cut to integers as C does it.
+ * DRUPE_E_OUT_OF_RANGE when an integer type cannot hold it, DRUPE_E_INVALID for a complex number that is to
+ * become a real one. */
+DRUPE_API drupe_status drupe_scalar_bytes(const drupe_scalar *scalar, drupe_dtype dtype,
+                                          void *bytes) DRUPE_MUST_CHECK;
+/* The element at `bytes`. */
+DRUPE_API void drupe_scalar_load(const void *bytes, drupe_dtype dtype, drupe_scalar *scalar);
 
 /* One operand: an array (borrowed), or a scalar when array is NULL. */
 typedef struct drupe_operand {
@@ -137,7 +164,7 @@ DRUPE_API drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *
                                               drupe_array *out) DRUPE_MUST_CHECK;
 
 /* Reduce the axes whose bits are set in `axes`; `dtype` NONE = the rule of the operation (sum of bool and
- * int32 gives int64). `out` must be empty. An empty reduction gives the identity,
+ * integers gives int64 or uint64). `out` must be empty. An empty reduction gives the identity,
  * or is DRUPE_E_INVALID where there is none (max, min). */
 DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
                                           drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;

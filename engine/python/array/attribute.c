@@ -50,6 +50,58 @@ static PyObject *get_transposed(PyObject *self, void *closure)
     return drupe_py_raise_on(state, array_of(self)->queue);
 }
 
+/* A view of the real parts (part 0) or the imaginary parts (1) of complex numbers. */
+static PyObject *part_view(PyObject *self, size_t part)
+{
+    drupe_array view = {0};
+    drupe_array_view(array_of(self), &view);
+    view.dtype = drupe_dtype_real(view.dtype);
+    view.offset = 2 * view.offset + part;
+    for (int i = 0; i < view.ndim; i++) view.strides[i] *= 2;
+    return drupe_py_array_wrap(drupe_py_state_of(self), &view);
+}
+
+static bool is_complex(PyObject *self)
+{
+    return drupe_dtype_kind(array_of(self)->dtype) == 'c';
+}
+
+static PyObject *get_real(PyObject *self, void *closure)
+{
+    (void)closure;
+    return is_complex(self) ? part_view(self, 0) : Py_NewRef(self);
+}
+
+static PyObject *get_imag(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (is_complex(self)) return part_view(self, 1);
+    return drupe_py_call("drupe._engine", "zeros_like", "(O)", self);
+}
+
+/* x.real += 1 assigns too, which is a view of what it changed. */
+static int part_set(PyObject *view, PyObject *value)
+{
+    if (!value) PyErr_SetString(PyExc_AttributeError, "the parts of complex numbers cannot be deleted");
+    const int result = !view || !value ? -1 : drupe_py_array_subscript_set(view, Py_Ellipsis, value);
+    Py_XDECREF(view);
+    return result;
+}
+
+static int set_real(PyObject *self, PyObject *value, void *closure)
+{
+    return part_set(get_real(self, closure), value);
+}
+
+static int set_imag(PyObject *self, PyObject *value, void *closure)
+{
+    (void)closure;
+    if (is_complex(self)) return part_set(part_view(self, 1), value);
+    PyErr_Format(PyExc_TypeError, "numbers of type %s have no imaginary parts that could be set",
+                 drupe_dtype_name(array_of(self)->dtype));
+    return -1;
+}
+
 static PyObject *get_queue(PyObject *self, void *closure)
 {
     (void)closure;
@@ -103,6 +155,8 @@ PyGetSetDef drupe_py_array_getset[] = {
     {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"T", get_transposed, NULL, "A view with the axes reversed.", NULL},
+    {"real", get_real, set_real, "A view of the real parts; of real numbers the array itself.", NULL},
+    {"imag", get_imag, set_imag, "A view of the imaginary parts; of real numbers a new array of zeros.", NULL},
     {"queue", get_queue, NULL, "The queue its work goes to.", NULL},
     {"device", get_device, NULL, "The device it lives on.", NULL},
     {"usm_type", get_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},

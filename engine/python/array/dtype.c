@@ -19,6 +19,29 @@ drupe_dtype drupe_py_dtype_float(drupe_queue *queue)
     return fp64 ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
 }
 
+drupe_dtype drupe_py_dtype_complex(drupe_queue *queue)
+{
+    return drupe_py_dtype_float(queue) == DRUPE_FLOAT64 ? DRUPE_COMPLEX128 : DRUPE_COMPLEX64;
+}
+
+drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *queue)
+{
+    switch (scalar->kind) {
+    case DRUPE_SCALAR_KIND_BOOL: return DRUPE_BOOL;
+    case DRUPE_SCALAR_KIND_INT: return scalar->big ? DRUPE_UINT64 : DRUPE_INT64;
+    case DRUPE_SCALAR_KIND_FLOAT: return drupe_py_dtype_float(queue);
+    default: return drupe_py_dtype_complex(queue);
+    }
+}
+
+drupe_dtype drupe_py_dtype_of_kind(char kind, size_t itemsize)
+{
+    for (int i = 0; i < DRUPE_DTYPE_COUNT; i++)
+        if (drupe_dtype_kind((drupe_dtype)i) == kind && drupe_dtype_size((drupe_dtype)i) == itemsize)
+            return (drupe_dtype)i;
+    return DRUPE_DTYPE_NONE;
+}
+
 /* A type's name in a str; NumPy's class of booleans was called bool_ for long. */
 static drupe_dtype dtype_of_text(PyObject *text)
 {
@@ -49,6 +72,7 @@ static drupe_dtype dtype_find(const drupe_py_state *state, PyObject *object)
     if (object == (PyObject *)&PyBool_Type) return DRUPE_BOOL;
     if (object == (PyObject *)&PyLong_Type) return DRUPE_INT64;
     if (object == (PyObject *)&PyFloat_Type) return DRUPE_FLOAT64;
+    if (object == (PyObject *)&PyComplex_Type) return DRUPE_COMPLEX128;
     if (PyType_Check(object)) return dtype_of_attribute(object, "__name__");
     /* numpy.dtype: `str` tells the byte order too, and `isbuiltin` nobody else has. */
     if (PyObject_HasAttrString(object, "isbuiltin")) return dtype_of_attribute(object, "str");
@@ -115,7 +139,7 @@ static void dtype_dealloc(PyObject *self)
 static PyMemberDef dtype_members[] = {
     {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name, such as \"float32\"."},
     {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY, "Bytes of an element."},
-    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY, "\"b\", \"i\" or \"f\"."},
+    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY, "\"b\", \"i\", \"u\", \"f\" or \"c\"."},
     {"str", T_STRING_INPLACE, offsetof(drupe_py_dtype, typestr), READONLY,
      "NumPy's type string, such as \"<f4\"."},
     {NULL, 0, 0, 0, NULL},
@@ -140,11 +164,11 @@ static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
 {
     drupe_py_dtype *self = (drupe_py_dtype *)drupe_py_new(state, DRUPE_PY_TYPE_DType);
     if (!self) return NULL;
-    const char order = dtype == DRUPE_BOOL ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
+    const char order = drupe_dtype_size(dtype) == 1 ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
     self->dtype = dtype;
     self->name = drupe_dtype_name(dtype);
     self->itemsize = (Py_ssize_t)drupe_dtype_size(dtype);
-    self->kind = drupe_py_dtype_kind(dtype);
+    self->kind = drupe_dtype_kind(dtype);
     PyOS_snprintf(self->typestr, sizeof self->typestr, "%c%c%d", order, self->kind, (int)self->itemsize);
     return (PyObject *)self;
 }

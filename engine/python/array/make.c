@@ -81,7 +81,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
 
-    drupe_scalar fill = {DRUPE_SCALAR_KIND_INT, 0, 0};
+    drupe_scalar fill = {.kind = DRUPE_SCALAR_KIND_INT};
     if (full) {
         int found = drupe_py_scalar_arg(state, given[1], &fill);
         if (found == 0)
@@ -105,8 +105,8 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     make_target target;
     if (!target_arg(state, given + rest, model, &target)) return NULL;
-    if (full && target.dtype == DRUPE_DTYPE_NONE && fill.kind != DRUPE_SCALAR_KIND_FLOAT)
-        target.dtype = fill.kind == DRUPE_SCALAR_KIND_BOOL ? DRUPE_BOOL : DRUPE_INT64;
+    if (full && target.dtype == DRUPE_DTYPE_NONE)
+        target.dtype = drupe_py_dtype_of_scalar(&fill, target.queue);
     drupe_array array;
     PyObject *result = empty_make(state, &target, ndim, shape, value != NULL, &array)
                            ? filled_wrap(state, &array, value)
@@ -115,7 +115,8 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-static const drupe_scalar zero = {DRUPE_SCALAR_KIND_BOOL, 0, 0}, one = {DRUPE_SCALAR_KIND_BOOL, 1, 1};
+static const drupe_scalar zero = {.kind = DRUPE_SCALAR_KIND_BOOL},
+                          one = {.kind = DRUPE_SCALAR_KIND_BOOL, .i = 1, .f = 1};
 
 #define MAKER(name, like, value)                                                                             \
     static PyObject *make_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,                  \

@@ -157,7 +157,8 @@ static PyObject *number_int(PyObject *self)
 static PyObject *number_index(PyObject *self)
 {
     const drupe_array *array = drupe_py_array_of(self);
-    if (array->ndim == 0 && drupe_py_dtype_kind(array->dtype) == 'i') return number_int(self);
+    const char kind = drupe_dtype_kind(array->dtype);
+    if (array->ndim == 0 && (kind == 'i' || kind == 'u')) return number_int(self);
     PyErr_Format(
         PyExc_TypeError,
         "only an integer array without dimensions can be an index, and this one is %s with %d dimensions",

@@ -25,46 +25,62 @@ static bool numpy_scalar(drupe_py_state *state, PyObject *object)
 static int scalar_of_long(PyObject *object, drupe_scalar *scalar)
 {
     int overflow = 0;
-    scalar->kind = DRUPE_SCALAR_KIND_INT;
-    scalar->i = PyLong_AsLongLongAndOverflow(object, &overflow);
-    scalar->f = (double)scalar->i;
-    if (scalar->i == -1 && PyErr_Occurred()) return -1;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_INT, .i = value, .f = (double)value};
+    if (value == -1 && PyErr_Occurred()) return -1;
     if (overflow == 0) return 1;
-    PyErr_Format(PyExc_OverflowError, "%R does not fit into int64, the largest integer type of drupe.array",
+    const unsigned long long high = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
+    if (overflow > 0 && !PyErr_Occurred()) {
+        *scalar = (drupe_scalar){
+            .kind = DRUPE_SCALAR_KIND_INT, .i = (int64_t)high, .f = (double)high, .big = true};
+        return 1;
+    }
+    PyErr_Format(PyExc_OverflowError,
+                 "%R fits neither into int64 nor into uint64, the largest integer types of drupe.array",
                  object);
     return -1;
+}
+
+static int scalar_of_complex(PyObject *object, drupe_scalar *scalar)
+{
+    const Py_complex value = PyComplex_AsCComplex(object);
+    if (value.real == -1.0 && PyErr_Occurred()) return -1;
+    *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_COMPLEX, .f = value.real, .im = value.imag};
+    return 1;
+}
+
+static int scalar_of_bool(bool truth, drupe_scalar *scalar)
+{
+    *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_BOOL, .i = truth, .f = truth};
+    return 1;
 }
 
 static int scalar_of_numpy(PyObject *object, drupe_scalar *scalar)
 {
     const char *name = Py_TYPE(object)->tp_name;
-    if (strncmp(name, "numpy.bool", 10) == 0) {
-        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_BOOL, PyObject_IsTrue(object), 0};
-        return 1;
-    }
+    if (strncmp(name, "numpy.bool", 10) == 0) return scalar_of_bool(PyObject_IsTrue(object) > 0, scalar);
     if (PyIndex_Check(object)) {
         PyObject *integer = PyNumber_Index(object);
         int result = !integer ? -1 : scalar_of_long(integer, scalar);
         Py_XDECREF(integer);
         return result;
     }
-    /* Complex numbers and dates have no place here. */
+    if (strncmp(name, "numpy.complex", 13) == 0) return scalar_of_complex(object, scalar);
+    /* Dates have no place here, nor have floats of more than 64 bits. */
     if (strncmp(name, "numpy.float", 11) != 0) return 0;
-    *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, PyFloat_AsDouble(object)};
+    *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_FLOAT, .f = PyFloat_AsDouble(object)};
     return scalar->f == -1.0 && PyErr_Occurred() ? -1 : 1;
 }
 
 int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *scalar)
 {
     if (PyFloat_Check(object)) {
-        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, PyFloat_AS_DOUBLE(object)};
+        *scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_FLOAT, .f = PyFloat_AS_DOUBLE(object)};
         return 1;
     }
-    if (PyBool_Check(object)) {
-        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_BOOL, object == Py_True, object == Py_True ? 1.0 : 0.0};
-        return 1;
-    }
+    if (PyBool_Check(object)) return scalar_of_bool(object == Py_True, scalar);
     if (PyLong_Check(object)) return scalar_of_long(object, scalar);
+    if (PyComplex_Check(object)) return scalar_of_complex(object, scalar);
     return numpy_scalar(state, object) ? scalar_of_numpy(object, scalar) : 0;
 }
 
@@ -162,9 +178,10 @@ static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
 {
     if (op != DRUPE_OP_POW || !operands[1].array || operands[1].array->size == 0) return false;
     const drupe_operand *base = &operands[0];
-    const bool whole = base->array ? drupe_py_dtype_kind(base->array->dtype) != 'f'
-                                   : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
-    return whole && drupe_py_dtype_kind(operands[1].array->dtype) == 'i';
+    const drupe_dtype exponents = operands[1].array->dtype;
+    if (drupe_dtype_kind(exponents) != 'i') return false;
+    if (!base->array) return base->scalar.kind < DRUPE_SCALAR_KIND_FLOAT;
+    return drupe_dtype_kind(drupe_dtype_promote(base->array->dtype, exponents)) == 'i';
 }
 
 /* Waits for the least exponent: an error that came later would be one of another line. */
@@ -241,8 +258,22 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
 /* Numbers beside those of the table's operations, for drupe_py_warm(). */
 enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL };
 
+/* A cast that drops imaginary parts without a word is refused. */
+static bool parts_kept(const drupe_array *array, const drupe_operand *value)
+{
+    const char kind = drupe_dtype_kind(array->dtype);
+    const bool is_complex = value->array ? drupe_dtype_kind(value->array->dtype) == 'c'
+                                         : value->scalar.kind == DRUPE_SCALAR_KIND_COMPLEX;
+    if (!is_complex || kind == 'c' || kind == 'b') return true;
+    PyErr_Format(PyExc_TypeError,
+                 "complex numbers do not fit into %s: take drupe.array.real(x) or drupe.array.imag(x) first",
+                 drupe_dtype_name(array->dtype));
+    return false;
+}
+
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value)
 {
+    if (!parts_kept(array, value)) return false;
     PyThreadState *thread = first_begin(state, warm_key(WARM_ASSIGN, array, value->array));
     drupe_status status = drupe_array_assign(array, value);
     first_end(thread);

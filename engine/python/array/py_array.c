@@ -123,6 +123,15 @@ static PyObject *array_item(PyObject *self, PyObject *ignored)
     return drupe_py_enter(state) ? drupe_py_array_item(state, drupe_py_array_of(self)) : NULL;
 }
 
+/* complex(x), for which types have no slot. */
+static PyObject *array_complex(PyObject *self, PyObject *ignored)
+{
+    PyObject *item = array_item(self, ignored);
+    PyObject *result = !item ? NULL : PyObject_CallOneArg((PyObject *)&PyComplex_Type, item);
+    Py_XDECREF(item);
+    return result;
+}
+
 static PyObject *array_copy(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -263,6 +272,7 @@ PyMethodDef drupe_py_array_methods[] = {
      PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
     {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
     {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
+    {"__complex__", array_complex, METH_NOARGS, PyDoc_STR("__complex__($self)\n--\n\ncomplex(x); waits.")},
     {"__copy__", array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
     {"reshape", DRUPE_PY_KEYWORDS(array_reshape),

@@ -6,22 +6,32 @@
 #define DRUPE_PYTHON_ARRAY_ROOM_H
 
 #include "engine/python/objects/objects_room.h"
+#include "engine/python/waits/waits_room.h"
 #include <structmember.h>
 
 /* --- Data types (dtype.c) ------------------------------------------------------------------------------ */
 
-/* A DType, a name such as "float32" or "<f4", a NumPy type, or bool, int, float. NULL and None leave *dtype
- * alone. */
+/* A DType, a name such as "float32" or "<f4", a NumPy type, or bool, int, float, complex. NULL and None leave
+ * *dtype alone. */
 bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dtype);
 /* The one DType object of a type. New reference. */
 PyObject *drupe_py_dtype_object(drupe_py_state *state, drupe_dtype dtype);
-/* 'b', 'i' or 'f', as NumPy has it. */
-static inline char drupe_py_dtype_kind(drupe_dtype dtype)
-{
-    return dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
-}
-/* float64, or float32 on a device without double precision. */
+/* The type of such a kind with so many bytes; NONE, without an exception, if there is none. */
+drupe_dtype drupe_py_dtype_of_kind(char kind, size_t itemsize);
+/* float64 and complex128, or float32 and complex64 on a device without double precision. */
 drupe_dtype drupe_py_dtype_float(drupe_queue *queue);
+drupe_dtype drupe_py_dtype_complex(drupe_queue *queue);
+/* The type of an array of such numbers: uint64 where one of them is above int64. */
+drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *queue);
+
+/* --- Elements (element.c) ------------------------------------------------------------------------------ */
+
+/* A number as the bytes of a type; floats are cut for integers. OutOfRangeError for what an integer type cannot
+ * hold, TypeError for a complex number where the type is real. */
+bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, drupe_dtype dtype,
+                            uint8_t *bytes);
+/* The number that the bytes are. New reference. */
+PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
 
 /* --- Arrays (array_new.c) ------------------------------------------------------------------------------ */
 
@@ -68,7 +78,21 @@ PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out);
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
 
-/* --- Making and fetching (make.c, host.c) -------------------------------------------------------------- */
+/* --- Making and fetching (make.c, host.c, nested.c) ---------------------------------------------------- */
+
+#define DRUPE_PY_LOOK_EVERY 16384u /* elements; some milliseconds */
+/* Now and then among many elements: signals are looked for, and other threads get the GIL. */
+static inline bool drupe_py_go_on(const drupe_py_state *state, size_t *seen)
+{
+    return ++*seen % DRUPE_PY_LOOK_EVERY != 0 || !drupe_py_interrupted(state);
+}
+/* What an object's __array__() gives, as NumPy asks for it (a new reference, which has a buffer); NULL
+ * without an exception if it has no such method. Runs Python code. */
+PyObject *drupe_py_array_by_method(PyObject *object);
+/* The elements of nested sequences side by side in a bytes object (a new reference), and their shape. *dtype
+ * NONE: it becomes that of the data, on the device of `queue`. */
+PyObject *drupe_py_nested_bytes(drupe_py_state *state, PyObject *object, drupe_queue *queue,
+                                drupe_dtype *dtype, int *ndim, size_t shape[DRUPE_MAX_DIMS]);
 
 /* An array on `queue` of what Python has: a scalar, a nested sequence, or anything with the buffer protocol.
  * dtype NONE = that of the data. */
@@ -108,11 +132,17 @@ int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
+/* --- py_order.c ------------------------------------------------------------------------------------------- */
+
+/* Arguments by place: `count` of them, of which the first `arrays` are Arrays. False with an exception. */
+bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *const *args, Py_ssize_t nargs,
+                         Py_ssize_t count, Py_ssize_t arrays);
+
 /* --- For the module ------------------------------------------------------------------------------------ */
 
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
-extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[];
+extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

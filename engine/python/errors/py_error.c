@@ -90,8 +90,12 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
     Py_DECREF(attributes);
     if (base < 0) return -1;
     for (size_t i = 0; i < TABLE_SIZE; i++) {
-        PyObject *bases = !table[i].base ? PyTuple_Pack(1, state->device_error)
-                                         : PyTuple_Pack(2, state->device_error, *table[i].base);
+        /* Of a number that a type does not hold, as Python and NumPy call it. */
+        const bool overflows = table[i].status == DRUPE_E_OUT_OF_RANGE;
+        PyObject *bases =
+            overflows        ? PyTuple_Pack(3, state->device_error, *table[i].base, PyExc_OverflowError)
+            : table[i].base  ? PyTuple_Pack(2, state->device_error, *table[i].base)
+                             : PyTuple_Pack(1, state->device_error);
         if (!bases) return -1;
         int result =
             error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases, NULL);

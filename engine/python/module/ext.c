@@ -20,10 +20,8 @@ _Static_assert(DRUPE_EXT_MAX_DIMS == DRUPE_MAX_DIMS, "the header repeats the mos
 /* NONE, with an exception, for a type that arrays do not have. */
 static drupe_dtype dtype_of(char type, int itemsize)
 {
-    for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++)
-        if (drupe_py_dtype_kind((drupe_dtype)dtype) == type &&
-            drupe_dtype_size((drupe_dtype)dtype) == (size_t)itemsize)
-            return (drupe_dtype)dtype;
+    const drupe_dtype dtype = drupe_py_dtype_of_kind(type, (size_t)itemsize);
+    if (dtype != DRUPE_DTYPE_NONE) return dtype;
     PyErr_Format(PyExc_ValueError, "there are no arrays of type '%c' with %d bytes per element", type,
                  itemsize);
     return DRUPE_DTYPE_NONE;
@@ -68,7 +66,7 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
                                .queue = given->queue,
                                .kind = (int)drupe_py_array_kind(given),
                                .host = !given->memory || functions_reach(given->memory),
-                               .type = drupe_py_dtype_kind(given->dtype),
+                               .type = drupe_dtype_kind(given->dtype),
                                .itemsize = (int)drupe_dtype_size(given->dtype),
                                .ndim = given->ndim,
                                .size = given->size};

@@ -190,6 +190,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_site_functions,
                                    drupe_py_fault_functions,
                                    drupe_py_array_functions,
+                                   drupe_py_order_functions,
                                    drupe_py_view_functions,
                                    drupe_py_wait_functions,
                                    drupe_py_program_functions,

@@ -197,6 +197,7 @@ bool drupe_py_scalar_bytes(PyObject *object, drupe_scalar_type type, const char 
 const char *drupe_py_scalar_name(drupe_scalar_type type);
 /* In bytes; 0 of an unknown one. */
 size_t drupe_py_scalar_size(drupe_scalar_type type);
+/* UNKNOWN of a complex type. */
 drupe_scalar_type drupe_py_scalar_of(drupe_dtype dtype);
 
 /* --- device_info.c ------------------------------------------------------------------------------------- */

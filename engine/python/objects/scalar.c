@@ -36,8 +36,15 @@ drupe_scalar_type drupe_py_scalar_of(drupe_dtype dtype)
 {
     switch (dtype) {
     case DRUPE_BOOL: return DRUPE_SCALAR_U8;
+    case DRUPE_INT8: return DRUPE_SCALAR_I8;
+    case DRUPE_UINT8: return DRUPE_SCALAR_U8;
+    case DRUPE_INT16: return DRUPE_SCALAR_I16;
+    case DRUPE_UINT16: return DRUPE_SCALAR_U16;
     case DRUPE_INT32: return DRUPE_SCALAR_I32;
+    case DRUPE_UINT32: return DRUPE_SCALAR_U32;
     case DRUPE_INT64: return DRUPE_SCALAR_I64;
+    case DRUPE_UINT64: return DRUPE_SCALAR_U64;
+    case DRUPE_FLOAT16: return DRUPE_SCALAR_F16;
     case DRUPE_FLOAT32: return DRUPE_SCALAR_F32;
     case DRUPE_FLOAT64: return DRUPE_SCALAR_F64;
     default: return DRUPE_SCALAR_UNKNOWN;

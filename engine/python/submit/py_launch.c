@@ -55,17 +55,20 @@ static bool target_join(drupe_py_state *state, const drupe_py_launch *launch, la
 }
 
 /* Does an array's type match what the kernel's pointer points to? */
-static bool element_matches(drupe_dtype dtype, drupe_scalar_type scalar)
+static bool element_matches(drupe_dtype dtype, const drupe_arg_info *info)
 {
+    const drupe_scalar_type scalar = info->scalar;
     if (scalar == DRUPE_SCALAR_UNKNOWN) return true;
     if (dtype == DRUPE_BOOL) return scalar == DRUPE_SCALAR_U8 || scalar == DRUPE_SCALAR_I8;
+    if (dtype == DRUPE_COMPLEX64) return scalar == DRUPE_SCALAR_F32 && info->lanes == 2;
+    if (dtype == DRUPE_COMPLEX128) return scalar == DRUPE_SCALAR_F64 && info->lanes == 2;
     return drupe_py_scalar_of(dtype) == scalar;
 }
 
 static bool array_arg(const drupe_py_launch *launch, const drupe_array *array, const drupe_arg_info *info,
                       size_t index, void **pointer)
 {
-    if (info && !element_matches(array->dtype, info->scalar)) {
+    if (info && !element_matches(array->dtype, info)) {
         PyErr_Format(PyExc_TypeError, "the array's elements are %s, and the kernel's are %s; use astype()",
                      drupe_dtype_name(array->dtype), drupe_py_scalar_name(info->scalar));
         return arg_fail(launch, index);

@@ -179,6 +179,14 @@ static bool pattern_arg(drupe_py_state *state, PyObject *value, PyObject *dtype_
         *size = 1;
         return truth >= 0;
     }
+    if (dtype != DRUPE_DTYPE_NONE && drupe_dtype_kind(dtype) == 'c') {
+        drupe_scalar scalar;
+        *size = drupe_dtype_size(dtype);
+        int found = drupe_py_scalar_arg(state, value, &scalar);
+        if (found == 0)
+            PyErr_Format(PyExc_TypeError, "the fill value must be a number, not %s", Py_TYPE(value)->tp_name);
+        return found > 0 && drupe_py_element_store(state, &scalar, dtype, pattern);
+    }
     if (dtype != DRUPE_DTYPE_NONE)
         return drupe_py_scalar_bytes(value, drupe_py_scalar_of(dtype), "the fill value", pattern, size);
     if (!PyBytes_Check(value))

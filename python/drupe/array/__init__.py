@@ -28,13 +28,20 @@ from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, cop
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid)
+from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
+                                partition, sort, top_k)
 from drupe.array._padding import pad
 from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
                                  triu_indices, triu_indices_from, unravel_index)
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
+from drupe.array._sets import (isin, searchsorted, union1d, unique, unique_all, unique_counts, unique_inverse,
+                               unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, reshape, roll, stack, tile, tril, triu, unstack, vecdot)
+from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,
+                                     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
+                                     nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
@@ -51,7 +58,8 @@ __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "all
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
 
-_KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
+_KINDS = {bool: 1, int: 2, float: 3, complex: 4}  # of data types: what Python's numbers are in order
+_PLACES = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}  # and of what kind a data type's numbers are
 
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
@@ -68,16 +76,29 @@ def __getattr__(name):
 
 def _real(what, number):
     """A number as an int or a float of Python."""
-    if type(number) is float or type(number) is int and -2**63 <= number < 2**63:
-        return number
     kind = _scalar_kind(number)
-    if not kind:
-        raise TypeError(f"{what} must be a number, not {type(number).__name__}")
-    if kind == 3:
-        return float(number)
-    if not -2**63 <= number < 2**63:
-        raise OverflowError(f"{number} does not fit into int64, the largest integer type of drupe.array")
-    return int(number)
+    if not 0 < kind < 4:
+        raise TypeError(f"{what} must be a {'real ' if kind else ''}number, not {type(number).__name__}")
+    return float(number) if kind == 3 else int(number)
+
+
+def _number(what, number):
+    """A number as a float or a complex of Python."""
+    return complex(number) if _scalar_kind(number) == 4 else float(_real(what, number))
+
+
+def _whole_type(first, last, dtype):
+    """The data type of integers from first to last; checked where it is given."""
+    low, high = (first, last) if first <= last else (last, first)
+    if dtype is None:
+        dtype = "int64" if low < 0 or high < 2**63 else "uint64"
+    dtype = DType(dtype)
+    if dtype.kind in "iu":
+        limits = iinfo(dtype)
+        for number in (low, high):
+            if not limits.min <= number <= limits.max:
+                raise OverflowError(f"{number} does not fit into {dtype}")
+    return dtype
 
 
 def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
@@ -95,7 +116,9 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=Non
         raise ValueError("arange: step must be finite and not zero")
     if type(start) is type(stop) is type(step) is int:
         count = -((start - stop) // step)  # rounded up
-        dtype = "int64" if dtype is None else dtype
+        start = start if count > 0 else 0
+        dtype = _whole_type(start, start + (count - 1) * step if count > 0 else 0, dtype)
+        step = step if count > 1 else 1
     else:
         count = (stop - start) / step
         if _math.isnan(count):
@@ -107,33 +130,48 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=Non
 
 
 def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
-    """Numbers evenly spaced from start to stop.
+    """Numbers evenly spaced from start to stop, which may be complex.
 
-    num: how many. endpoint: whether stop is the last one. dtype: of the elements, None for the default float; integers
-    are rounded down. ValueError: num is negative.
+    num: how many. endpoint: whether stop is the last one. dtype: of the elements, None for the default float, or the
+    default complex type; integers are rounded down. ValueError: num is negative. TypeError: a real dtype of complex
+    ends.
 
     >>> da.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    start, stop = float(_real("start", start)), float(_real("stop", stop))
+    start, stop = _number("start", start), _number("stop", stop)
     if not hasattr(num, "__index__"):
         raise TypeError(f"num must be an integer, not {type(num).__name__}")
     num = _operator.index(num)
     endpoint = True if endpoint is None else endpoint
     if num < 0:
         raise ValueError(f"num must not be negative, and {num} is")
+    dtype = None if dtype is None else DType(dtype)
+    if complex in (type(start), type(stop)):
+        return _complex_space(complex(start), complex(stop), num, dtype, device, usm_type, queue, endpoint)
     steps = num - 1 if endpoint else num
     step = (stop - start) / (steps if steps > 0 else 1)
-    dtype = None if dtype is None else DType(dtype)
-    # Computed in floats, and cast at the end where integers are wanted.
-    x = _engine._sequence(num, start, step, dtype if dtype == "float32" else None, device, usm_type, queue)
+    # Computed in floats, and cast at the end where other kinds are wanted.
+    x = _engine._sequence(num, start, step, dtype if dtype is not None and dtype.kind == "f" else None, device,
+                          usm_type, queue)
     if endpoint and num > 1:
         x[-1] = stop  # which start + i*step may miss by rounding
     if dtype is None or x.dtype == dtype:
         return x
-    if dtype.kind == "i":  # rounded down, as NumPy does: a cast alone would cut
+    if dtype.kind in "iu":  # rounded down, as NumPy does: a cast alone would cut
         _engine.operations["floor_divide"](x, 1, out=x)
     return x.astype(dtype)
+
+
+def _complex_space(start, stop, num, dtype, device, usm_type, queue, endpoint):
+    """linspace() of complex numbers: one of the real and one of the imaginary parts."""
+    if dtype is not None and dtype.kind != "c":
+        raise TypeError(f"linspace: from complex numbers a complex dtype is made, not {dtype}")
+    real = linspace(start.real, stop.real, num, device=device, usm_type=usm_type, queue=queue, endpoint=endpoint)
+    imag = linspace(start.imag, stop.imag, num, usm_type=usm_type, queue=real.queue, endpoint=endpoint)
+    x = empty(num, dtype="complex128" if real.dtype == "float64" else "complex64", queue=real.queue, usm_type=usm_type)
+    x.real, x.imag = real, imag
+    return x if dtype is None else x.astype(dtype, copy=False)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
@@ -216,15 +254,19 @@ def _scalar_kind(item):
         return _KINDS[type(item)]
     if type(item).__name__ in ("bool", "bool_"):  # NumPy's, under both of its names
         return 1
-    return 2 if isinstance(item, _numbers.Integral) else 3 if isinstance(item, _numbers.Real) else 0
+    for place, kind in ((2, _numbers.Integral), (3, _numbers.Real), (4, _numbers.Complex)):
+        if isinstance(item, kind):
+            return place
+    return 0
 
 
 def result_type(*arrays_and_dtypes):
     """The common data type of arrays, data types and numbers. A number changes the type of the others only when its
-    kind (bool, int, float) is above theirs, to int64 or float64, as operators do.
+    kind (bool, int, float, complex) is above theirs, to int64, float64 or complex128, as operators do; of float16 and
+    float32 a complex number makes complex64.
 
-    >>> da.result_type("float32", 3) == "float32"
-    True
+    >>> da.result_type("float32", 3) == "float32", da.result_type("uint8", "int8") == "int16"
+    (True, True)
     """
     common, scalar, double = None, 0, True
     for item in arrays_and_dtypes:
@@ -236,9 +278,11 @@ def result_type(*arrays_and_dtypes):
         common = dtype if common is None else _engine._promote(common, dtype)
     if common is None:
         raise TypeError("result_type needs an array or a data type at least")
-    if scalar > "bif".index(common.kind) + 1:
-        common = DType("int64" if scalar == 2 else "float64" if double else "float32")
-    return common
+    if scalar <= _PLACES[common.kind]:
+        return common
+    double = double and not (common.kind == "f" and common.itemsize < 8)
+    return DType("int64" if scalar == 2 else
+                 ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
 
 for _name, _other in _ALIASES.items():

@@ -8,6 +8,7 @@ _EXAMPLES = {
     "add": ("da.add(da.asarray([1, 2]), 10)", "[11, 12]"),
     "all": ("da.all(da.asarray([[True, False], [True, True]]), axis=1)", "[False, True]"),
     "any": ("da.any(da.asarray([[True, False], [False, False]]), axis=1)", "[True, False]"),
+    "angle": ("da.angle(da.asarray([1j]))", "[1.5707963267948966]"),
     "asin": ("da.asin(da.asarray([0.0]))", "[0.0]"),
     "asinh": ("da.asinh(da.asarray([0.0]))", "[0.0]"),
     "atan": ("da.atan(da.asarray([0.0]))", "[0.0]"),

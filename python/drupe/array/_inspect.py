@@ -4,7 +4,9 @@ from drupe import _engine
 _KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
           "complex floating": "c", "numeric": "iufc"}
 # Of an IEEE type: bits, and the digits of its significand and the least exponent.
-_FLOATS = {"float32": (32, 24, -126), "float64": (64, 53, -1022)}
+_FLOATS = {"float16": (16, 11, -14), "float32": (32, 24, -126), "float64": (64, 53, -1022)}
+_REAL = {"complex64": "float32", "complex128": "float64"}
+_WIDE = ("float64", "complex128")  # what a device without double precision has not
 
 
 def _dtype(of):
@@ -41,12 +43,17 @@ def can_cast(from_, to, /):
 
 
 class finfo:
-    """The limits of a floating-point data type, or of an array's: bits, eps, max, min, smallest_normal, dtype."""
+    """The limits of a floating-point data type, or of an array's: bits, eps, max, min, smallest_normal, dtype. Those
+    of a complex type are of its real and imaginary parts.
+
+    >>> finfo("complex64").dtype
+    drupe.array.float32"""
 
     def __init__(self, type, /):
-        self.dtype = _dtype(type)
-        if self.dtype.kind != "f":
-            raise ValueError(f"finfo takes floating-point types, and {self.dtype} is none: iinfo() has the others")
+        dtype = _dtype(type)
+        if dtype.kind not in "fc":
+            raise ValueError(f"finfo takes floating-point types, and {dtype} is none: iinfo() has integers")
+        self.dtype = _engine.DType(_REAL.get(dtype.name, dtype))
         self.bits, digits, least = _FLOATS[self.dtype.name]
         self.eps, self.smallest_normal = 2.0 ** (1 - digits), 2.0 ** least
         self.max = (2 - self.eps) * 2.0 ** (1 - least)
@@ -91,15 +98,18 @@ class _Info:
         return tuple(drupe.devices())
 
     def default_dtypes(self, *, device=None):
-        """The types of arrays that are made of Python's numbers; complex numbers have none."""
+        """The types of arrays that are made of Python's numbers, and of indices."""
         real = _engine.empty(0, device=device).dtype
-        return {"real floating": real, "integral": _engine.dtypes["int64"], "indexing": _engine.dtypes["int64"]}
+        twin = _engine.dtypes["complex128" if real == "float64" else "complex64"]
+        return {"real floating": real, "complex floating": twin, "integral": _engine.dtypes["int64"],
+                "indexing": _engine.dtypes["int64"]}
 
     def dtypes(self, *, device=None, kind=None):
-        """The data types by name that the device has, of a kind as isdtype() knows them."""
+        """The data types by name that the device has, of a kind as isdtype() knows them: float64 and complex128 only
+        where it has double precision."""
         wide = (_engine.empty(0, device=device).device).has_aspect_fp64
         return {name: dtype for name, dtype in _engine.dtypes.items()
-                if (wide or name != "float64") and (kind is None or isdtype(dtype, kind))}
+                if (wide or name not in _WIDE) and (kind is None or isdtype(dtype, kind))}
 
 
 def __array_namespace_info__():

@@ -27,7 +27,8 @@ def clip(x, /, min=None, max=None, *, out=None):
 
 
 def mean(x, /, axis=None, *, keepdims=False, dtype=None, out=None):
-    """Arithmetic mean over the axes, in floating point: integers are added as floats, whose sum does not wrap.
+    """Arithmetic mean over the axes, in floating point: integers are added as floats, whose sum does not wrap, and
+    float16 as float32.
 
     x: an array of any numeric type. axis: one, several in a tuple, or None for all. keepdims: whether the axes stay,
     with size 1. dtype: what is added up in, and the result. out: an array of the result's shape that receives it.
@@ -39,9 +40,11 @@ def mean(x, /, axis=None, *, keepdims=False, dtype=None, out=None):
     need("mean", x)
     if dtype is None and x.dtype.kind not in "fc":
         dtype = "float64" if x.device.has_aspect_fp64 else "float32"
-    total = _ops["sum"](x, axis=axis, keepdims=keepdims, dtype=dtype)
+    half = dtype is None and x.dtype == "float16"
+    total = _ops["sum"](x, axis=axis, keepdims=keepdims, dtype="float32" if half else dtype)
     count = math.prod(x.shape[a] for a in some_axes(axis, x.ndim))
     result = total / count if count else total * math.nan
+    result = result.astype("float16") if half else result
     if out is None:
         return result
     need("mean", out)
@@ -63,6 +66,7 @@ def count_nonzero(x, /, axis=None, *, keepdims=False):
 
 def var(x, /, axis=None, *, correction=0.0, keepdims=False):
     """Variance over the axes: the mean of the squared distances from the mean, with n - correction instead of n.
+    Of complex numbers it is real.
 
     x: an array of any numeric type. axis: one, several in a tuple, or None for all. Returns floats; NaN where
     n - correction is not above 0 and all distances are 0.
@@ -72,14 +76,17 @@ def var(x, /, axis=None, *, correction=0.0, keepdims=False):
     """
     need("var", x)
     axes = some_axes(axis, x.ndim)
-    apart = x - mean(x, axis=axis, keepdims=True)
+    half = x.dtype == "float16"
+    apart = x.astype("float32") if half else x
+    apart = apart - mean(apart, axis=axis, keepdims=True)
     if apart.dtype.kind == "c":
         square = _ops["square"](_ops["real"](apart)) + _ops["square"](_ops["imag"](apart))
     else:
         square = _ops["square"](apart)
     total = _ops["sum"](square, axis=axis, keepdims=keepdims)
     count = math.prod(x.shape[a] for a in axes) - correction
-    return total / (count if count > 0 else 0.0)
+    result = total / (count if count > 0 else 0.0)
+    return result.astype("float16") if half else result
 
 
 def std(x, /, axis=None, *, correction=0.0, keepdims=False):

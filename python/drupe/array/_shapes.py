@@ -322,7 +322,7 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis, which has the same size in both.
+    """Sums of products along an axis, which has the same size in both; complex numbers of x1 are conjugated.
 
     x1, x2: arrays of numeric types that broadcast. axis: counted from the end. ValueError: the sizes differ.
 
@@ -333,4 +333,4 @@ def vecdot(x1, x2, /, *, axis=-1):
         raise ValueError(f"vecdot: axis {axis} has sizes {x1.shape[axis]} and {x2.shape[axis]}")
     if axis >= 0:
         raise ValueError("vecdot counts its axis from the end: -1 is the last")
-    return _ops["sum"](x1 * x2, axis=axis)
+    return _ops["sum"]((_ops["conj"](x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)

@@ -39,7 +39,7 @@ typedef struct drupe_ext_array {
     drupe_queue *queue;                    /* where its work goes */
     int kind;                              /* DRUPE_EXT_DEVICE, ... */
     int host;                              /* nonzero: functions of submit_host() may follow the pointer */
-    char type;                             /* 'b' bool, 'i' signed, 'u' unsigned, 'f' float */
+    char type;                             /* 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex */
     int itemsize;                          /* bytes of an element */
     int ndim;                              /* memory objects are one-dimensional arrays of 'u', 1 byte */
     size_t size;                           /* number of elements */

@@ -39,50 +39,64 @@ static int tolerance(drupe_op op)
     }
 }
 
-/* The type computed in, found without the engine's tables. */
-static drupe_dtype compute_type(drupe_op op, const drupe_operand *in, size_t nin, drupe_dtype result)
+/* The type that operands are rounded to, found without the engine's tables. */
+static drupe_dtype common_type(drupe_op op, const drupe_operand *in, size_t nin)
 {
     drupe_dtype common = DRUPE_DTYPE_NONE;
     if (op == DRUPE_OP_LOGICAL_AND || op == DRUPE_OP_LOGICAL_OR || op == DRUPE_OP_LOGICAL_XOR ||
         op == DRUPE_OP_LOGICAL_NOT)
         return DRUPE_BOOL;
-    if ((op < DRUPE_OP_EQUAL || op > DRUPE_OP_GREATER_EQUAL) &&
-        (op < DRUPE_OP_ISFINITE || op > DRUPE_OP_SIGNBIT))
-        return result;
     for (size_t i = 0; i < nin; i++)
         if (in[i].array)
             common = common == DRUPE_DTYPE_NONE ? in[i].array->dtype
                                                 : drupe_dtype_promote(common, in[i].array->dtype);
     for (size_t i = 0; i < nin; i++) {
         if (in[i].array) continue;
-        if (in[i].scalar.kind == DRUPE_SCALAR_KIND_FLOAT && !is_float(common)) common = DRUPE_FLOAT64;
+        if (in[i].scalar.kind == DRUPE_SCALAR_KIND_FLOAT && is_whole(common)) common = DRUPE_FLOAT64;
         if (in[i].scalar.kind == DRUPE_SCALAR_KIND_INT && common == DRUPE_BOOL) common = DRUPE_INT64;
     }
-    return common;
+    switch ((int)op) { /* of integers, these are floats */
+    case DRUPE_OP_DIVIDE:
+    case DRUPE_OP_ANGLE:
+    case DRUPE_OP_ATAN2:
+    case DRUPE_OP_HYPOT:
+    case DRUPE_OP_COPYSIGN:
+    case DRUPE_OP_NEXTAFTER:
+    case DRUPE_OP_LOGADDEXP: return is_whole(common) ? DRUPE_FLOAT64 : common;
+    default: return tolerance(op) && op != DRUPE_OP_POW && op != DRUPE_OP_FLOOR_DIVIDE && is_whole(common)
+                        ? DRUPE_FLOAT64
+                        : common;
+    }
 }
 
 static number operand_at(const drupe_operand *in, const sample *s, int ndim, const size_t *index)
 {
-    if (in->array) return sample_at(s, ndim, index);
-    if (in->scalar.kind == DRUPE_SCALAR_KIND_FLOAT) return (number){DRUPE_FLOAT64, 0, in->scalar.f};
-    return (number){DRUPE_INT64, in->scalar.i, 0};
+    return in->array ? sample_at(s, ndim, index) : number_of(&in->scalar);
+}
+
+/* Of complex functions the parts may lose what the whole has. */
+static int complex_tolerance(drupe_op op, drupe_dtype common)
+{
+    return is_complex(common) && op != DRUPE_OP_REAL ? tolerance(op) + 24 : tolerance(op);
 }
 
 /* Compare `out` with the reference at every index. */
 static void check_result(drupe_op op, const drupe_operand *in, const sample *samples, size_t nin,
-                         drupe_dtype result, const drupe_array *out)
+                         const drupe_array *out)
 {
-    const drupe_dtype compute = compute_type(op, in, nin, result);
+    const drupe_dtype common = common_type(op, in, nin);
+    const drupe_dtype compute = op == DRUPE_OP_NEXTAFTER ? common : computed_in(common);
     size_t index[DRUPE_MAX_DIMS] = {0};
     const size_t size = drupe_dtype_size(out->dtype);
     char *bytes = array_fetch(out);
     for (size_t k = 0; k < out->size; k++) {
-        const number a = number_cast(operand_at(&in[0], &samples[0], out->ndim, index), compute);
-        const number b =
-            nin > 1 ? number_cast(operand_at(&in[1], &samples[1], out->ndim, index), compute) : a;
+        number x[2];
+        for (size_t i = 0; i < nin; i++)
+            x[i] = number_cast(number_cast(operand_at(&in[i], &samples[i], out->ndim, index), common), compute);
+        const number a = x[0], b = x[nin - 1];
         const number expected = number_cast(number_apply(op, a, b), out->dtype);
         const number got = number_load(bytes + k * size, out->dtype);
-        if (!number_close(got, expected, tolerance(op)))
+        if (!number_close(got, expected, complex_tolerance(op, common)))
             fail_msg("%s of %s, element %zu: %s(%.17g %" PRId64 ", %.17g %" PRId64 ") = %.17g %" PRId64
                      ", not %.17g %" PRId64,
                      drupe_op_name(op), drupe_dtype_name(compute), k, drupe_op_name(op), a.f, a.i, b.f, b.i,
@@ -103,7 +117,7 @@ static void apply_and_check(drupe_op op, const drupe_operand *in, const sample *
     }
     CHECK(drupe_array_apply(op, in, nin, &out));
     assert_int_equal(out.dtype, result);
-    check_result(op, in, samples, nin, result, &out);
+    check_result(op, in, samples, nin, &out);
     drupe_array_clear(&out);
 }
 
@@ -111,7 +125,8 @@ static void apply_and_check(drupe_op op, const drupe_operand *in, const sample *
  * that it is computed in, in turn another, and some a mixed pair. */
 static bool worth_testing(const drupe_queue *queue, int op, drupe_dtype a, drupe_dtype b)
 {
-    if (queue_is_host(queue)) return true;
+    if (queue_is_host(queue)) return a == b || ((int)a * DRUPE_DTYPE_COUNT + (int)b + op) % 9 == 0;
+    if (a == DRUPE_COMPLEX64 && a == b) return drupe_op_arity((drupe_op)op) == 1;
     if (a == b) return (int)a == (op % 2 ? DRUPE_FLOAT32 : op / 2 % DRUPE_DTYPE_COUNT);
     if (a == DRUPE_INT32 && b == DRUPE_FLOAT32) return op % 8 == 0;
     return a == DRUPE_FLOAT64 && b == DRUPE_BOOL && op % 8 == 4;
@@ -143,7 +158,8 @@ static void binary_scalars(drupe_queue *queue, drupe_op op, drupe_dtype dtype)
         samples[1] = samples[0];
         for (size_t i = 0; i < 3; i++) {
             const drupe_operand array = {.array = &samples[0].array}, scalar = {.scalar = scalars[i]};
-            if (!queue_is_host(queue) && (int)scalars[i].kind != (is_float(dtype) ? 2 : 1)) continue;
+            if (!queue_is_host(queue) && (int)scalars[i].kind != (is_whole(dtype) ? 1 : 2)) continue;
+            if (drupe_dtype_kind(dtype) == 'u' && scalars[i].i < 0) continue; /* see test_beyond */
             apply_and_check(op, (const drupe_operand[]){array, scalar}, samples, 2);
             apply_and_check(op, (const drupe_operand[]){scalar, array}, samples, 2);
         }
@@ -230,7 +246,7 @@ static void test_where(void **state)
         for (int layouts = 0; layouts < 16; layouts++)
             where_of(queues[q], DRUPE_BOOL, DRUPE_FLOAT32, DRUPE_FLOAT32, layouts);
         for (int a = 0; host && a < DRUPE_DTYPE_COUNT; a++)
-            for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
+            for (int b = a % 3; b < DRUPE_DTYPE_COUNT; b += 3)
                 where_of(queues[q], (drupe_dtype)((a + b) % DRUPE_DTYPE_COUNT), (drupe_dtype)a,
                          (drupe_dtype)b, a + b);
         where_of(queues[q], DRUPE_FLOAT64, DRUPE_INT32, DRUPE_INT64, 5);
@@ -279,6 +295,16 @@ static void test_empty(void **state)
     }
 }
 
+/* Results are stored in place in types of their kind, or of a higher one. */
+static bool may_hold(drupe_dtype out, drupe_dtype result)
+{
+    static const char kinds[] = "biufc";
+    const char to = drupe_dtype_kind(out), from = drupe_dtype_kind(result);
+    if (to == 'i' && from == 'u') return true;
+    if (to == 'u' && from == 'i') return false;
+    return strchr(kinds, from) <= strchr(kinds, to);
+}
+
 static void test_in_place(void **state)
 {
     (void)state;
@@ -295,11 +321,10 @@ static void test_in_place(void **state)
                     const drupe_dtype result = drupe_op_result(DRUPE_OP_MULTIPLY, in, 2);
                     drupe_array out;
                     drupe_array_view(&samples[0].array, &out);
-                    const bool fits =
-                        is_float((drupe_dtype)a) || (!is_float(result) && (a != DRUPE_BOOL || a == b));
+                    const bool fits = may_hold((drupe_dtype)a, result);
                     const drupe_status status = drupe_array_apply(DRUPE_OP_MULTIPLY, in, 2, &out);
                     assert_int_equal(status, fits ? DRUPE_OK : DRUPE_E_INVALID);
-                    if (fits) check_result(DRUPE_OP_MULTIPLY, in, samples, 2, result, &out);
+                    if (fits) check_result(DRUPE_OP_MULTIPLY, in, samples, 2, &out);
                     drupe_array_clear(&out);
                     sample_clear(&samples[1]);
                     sample_clear(&samples[0]);
@@ -325,7 +350,7 @@ static void test_overlap(void **state)
             CHECK(drupe_array_slice(&out, reversed ? &backward : &forward));
             const drupe_operand in[] = {{.array = &s.array}, {.array = &s.array}};
             CHECK(drupe_array_apply(DRUPE_OP_ADD, in, 2, &out));
-            check_result(DRUPE_OP_ADD, in, (const sample[]){s, s}, 2, DRUPE_INT32, &out);
+            check_result(DRUPE_OP_ADD, in, (const sample[]){s, s}, 2, &out);
             drupe_array_clear(&out);
             drupe_array_clear(&whole);
             sample_clear(&s);

@@ -40,7 +40,7 @@ static void drop(struct bench *b)
     drupe_check_end();
 }
 
-static drupe_status launch(struct bench *b, kernel_key key, size_t operands, const void *params, size_t size)
+static drupe_status launch(struct bench *b, kernel_parts key, size_t operands, const void *params, size_t size)
 {
     void *pointers[3];
     drupe_arg args[4];
@@ -61,7 +61,9 @@ static drupe_status launch(struct bench *b, kernel_key key, size_t operands, con
     drupe_target_range(b->target, SHOWN, 16, &range);
     const drupe_submission s = {
         .queue = b->queue, .ordered = true, .accesses = accesses, .naccesses = operands, .site = 77};
-    CHECK(drupe_target_submit(b->target, &key, &s, &range, args, operands + 1, elements));
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    CHECK(drupe_target_submit(b->target, &recipe, &s, &range, args, operands + 1, elements));
     return drupe_queue_wait(b->queue, DRUPE_FOREVER);
 }
 
@@ -102,7 +104,7 @@ static void each(void (*test)(struct bench *b))
 
 static void map_flat(struct bench *b)
 {
-    kernel_key key = KEY(SHAPE_MAP, DRUPE_OP_ADD, 0);
+    kernel_parts key = KEY(SHAPE_MAP, DRUPE_OP_ADD, 0);
     drupe_map_head p = {.n = SHOWN, .dtypes = {DRUPE_FLOAT32, DRUPE_FLOAT32, DRUPE_FLOAT32}};
     key.in[1] = DRUPE_FLOAT32;
     uint64_t before = drupe_check_findings();
@@ -122,7 +124,7 @@ static void map_flat(struct bench *b)
 
 static void map_strided(struct bench *b)
 {
-    kernel_key key = KEY(SHAPE_MAP, DRUPE_OP_NEGATIVE, LAYOUT_STRIDED);
+    kernel_parts key = KEY(SHAPE_MAP, DRUPE_OP_NEGATIVE, LAYOUT_STRIDED);
     drupe_map_params p = {.head = {.n = SHOWN, .dtypes = {DRUPE_FLOAT32, DRUPE_FLOAT32}, .ndim = 2},
                           .shape = {10, 10},
                           .strides = {{10, 1}, {1, 10}}};
@@ -138,7 +140,7 @@ static void map_strided(struct bench *b)
 
 static void reduce_rows(struct bench *b)
 {
-    kernel_key key = KEY(SHAPE_ROW, DRUPE_OP_SUM, LAYOUT_STRIDED);
+    kernel_parts key = KEY(SHAPE_ROW, DRUPE_OP_SUM, LAYOUT_STRIDED);
     drupe_reduce_params p = {.outputs = 10, .extent = 10, .stride = 10, .splits = 1, .ndim = 1};
     p.shape[0] = 10;
     p.strides[0] = 1;
@@ -153,7 +155,7 @@ static void reduce_rows(struct bench *b)
 
 static void reduce_columns(struct bench *b)
 {
-    kernel_key key = KEY(SHAPE_COLUMN, DRUPE_OP_MAX, LAYOUT_STRIDED);
+    kernel_parts key = KEY(SHAPE_COLUMN, DRUPE_OP_MAX, LAYOUT_STRIDED);
     drupe_reduce_params p = {.outputs = 10, .extent = 10, .stride = 10, .splits = 1, .ndim = 1};
     p.shape[0] = 10;
     p.strides[0] = 1;
@@ -165,7 +167,7 @@ static void reduce_columns(struct bench *b)
 
 static void matmul(struct bench *b)
 {
-    kernel_key key = KEY(SHAPE_MATMUL, 0, 0);
+    kernel_parts key = KEY(SHAPE_MATMUL, 0, 0);
     key.in[0] = -1;
     drupe_matmul_params p = {10, 10, 10, 10, 1, 10};
     CHECK(launch(b, key, 3, &p, sizeof p));
@@ -182,7 +184,7 @@ static void matmul(struct bench *b)
 static void sequence(struct bench *b)
 {
     const drupe_dtype compute = b->target->fp64 ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
-    kernel_key key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, DRUPE_FLOAT32, {-1, -1, -1}};
+    kernel_parts key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, DRUPE_FLOAT32, {-1, -1, -1}};
     drupe_sequence_params p = {.n = SHOWN, .stride = 1, .dtype = DRUPE_FLOAT32};
     CHECK(launch(b, key, 1, &p, sizeof p));
     p.stride = 2;
@@ -192,7 +194,7 @@ static void sequence(struct bench *b)
 /* What arrays submit is told with the line of the program, once; the queue works on. */
 static void places(struct bench *b)
 {
-    kernel_key key = KEY(SHAPE_MAP, DRUPE_OP_NEGATIVE, 0);
+    kernel_parts key = KEY(SHAPE_MAP, DRUPE_OP_NEGATIVE, 0);
     drupe_map_head p = {.n = N, .dtypes = {DRUPE_FLOAT32, DRUPE_FLOAT32}};
     drupe_failure failure, cause;
     assert_int_equal(launch(b, key, 2, &p, sizeof p), DRUPE_E_CHECK);
@@ -226,12 +228,14 @@ static void test_misuse(void **state)
     const drupe_submission s = {.queue = queues[0], .accesses = &access, .naccesses = 1};
     struct bench b;
     make(&b, queues[0]);
-    kernel_key key = KEY(SHAPE_SEQUENCE, 0, 0);
+    kernel_parts key = KEY(SHAPE_SEQUENCE, 0, 0);
     key.compute = DRUPE_INT64;
     key.in[0] = -1;
     drupe_kernel *kernel;
     const drupe_range range = {.dims = 1, .global = {1}};
-    CHECK(drupe_target_kernel(b.target, &key, &kernel));
+    kernel_recipe recipe;
+    drupe_recipe_make(&key, &recipe);
+    CHECK(drupe_target_kernel(b.target, &recipe, &kernel));
     assert_int_equal(drupe_check_submit(&s, kernel, &range, &value, 1, elements), DRUPE_E_INVALID);
     assert_int_equal(drupe_check_submit(&s, kernel, &range, &value, 0, elements), DRUPE_E_INVALID);
     drop(&b);

@@ -7,20 +7,21 @@ static void check_product(const sample *a, const sample *b, size_t m, size_t n, 
                           const drupe_array *out)
 {
     const size_t size = drupe_dtype_size(out->dtype);
+    const drupe_dtype compute = computed_in(out->dtype);
     char *bytes = array_fetch(out);
     assert_int_equal(out->size, m * n);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
-            number sum = number_identity(DRUPE_OP_SUM, out->dtype);
+            number sum = number_identity(DRUPE_OP_SUM, compute);
             for (size_t l = 0; l < k; l++) {
                 const size_t left[] = {i, l}, right[] = {l, j};
-                const number x = number_cast(
-                    sample_at(a, a->array.ndim, a->array.ndim == 2 ? left : left + 1), out->dtype);
-                const number y = number_cast(sample_at(b, b->array.ndim, right), out->dtype);
+                const number x =
+                    number_cast(sample_at(a, a->array.ndim, a->array.ndim == 2 ? left : left + 1), compute);
+                const number y = number_cast(sample_at(b, b->array.ndim, right), compute);
                 sum = number_apply(DRUPE_OP_ADD, sum, number_apply(DRUPE_OP_MULTIPLY, x, y));
             }
             const number got = number_load(bytes + (i * n + j) * size, out->dtype);
-            if (!number_close(got, sum, 1))
+            if (!number_close(got, number_cast(sum, out->dtype), 1))
                 fail_msg("matmul of %s, %zux%zux%zu, element (%zu, %zu): %.17g %" PRId64
                          ", not %.17g %" PRId64,
                          drupe_dtype_name(out->dtype), m, n, k, i, j, got.f, got.i, sum.f, sum.i);
@@ -51,9 +52,11 @@ static void test_types(void **state)
     (void)state;
     for (size_t q = 0; q < queue_count; q++)
         for (int a = 0; a < DRUPE_DTYPE_COUNT; a++)
-            for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
+            for (int b = 0; b < DRUPE_DTYPE_COUNT; b++) {
+                if (!queue_is_host(queues[q]) && a != b && (a + b) % 7) continue;
                 multiply(queues[q], (drupe_dtype)a, (drupe_dtype)b, CONTIGUOUS, CONTIGUOUS, 7, 9, 11, false,
                          false);
+            }
 }
 
 static void test_shapes(void **state)

@@ -8,6 +8,8 @@
 /* cmocka's header needs the ones above. */
 #include <cmocka.h>
 
+enum { INT32 = 5, FLOAT32 = 10, FLOAT64 = 11 }; /* element types, by their numbers */
+
 static void test_find(void **state)
 {
     static const char *const names[] = {"add_f32", "exp_f64",    "less_i64",      "logical_and_b8",
@@ -46,7 +48,7 @@ static void test_shares(void **state)
     for (int i = 0; i < MOST; i++) in[i] = (float)i;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (size_t items = 1; items < 12; items++) {
-            drupe_map_head p = {.n = sizes[s], .dtypes = {3, 3, 3}};
+            drupe_map_head p = {.n = sizes[s], .dtypes = {FLOAT32, FLOAT32, FLOAT32}};
             const void *const args[] = {&pointers[0], &pointers[1], &pointers[1], &p};
             memset(out, 0, sizeof(out));
             for (size_t item = 0; item < items; item++)
@@ -65,10 +67,10 @@ static void test_blocks(void **state)
     const float constant = 0.5f;
     (void)state;
     for (int i = 0; i < 2 * N; i++) in[i] = i;
-    drupe_map_params p = {.head = {.n = N, .dtypes = {4, 1, 3}, .constants = 2, .ndim = 2},
+    drupe_map_params p = {.head = {.n = N, .dtypes = {FLOAT64, INT32, FLOAT32}, .constants = 2, .ndim = 2},
                           .shape = {N / 3, 3},
                           .strides = {{3, 1}, {6, 2}}};
-    memcpy(&p.head.value[1], &constant, sizeof(constant));
+    memcpy(p.head.value[1], &constant, sizeof(constant));
     const void *const args[] = {&pointers[0], &pointers[1], &pointers[2], &p};
     drupe_builtin_find("multiply_f32")->fn(0, 2, 2, args);
     for (int i = 0; i < N; i++) assert_true(out[i] == (double)i);

@@ -1,0 +1,136 @@
+/* Running sums and places of extremes along an axis: loops of the host over blocks [outer][n][inner]. */
+#include "array/array_room.h"
+#include "array/order.h"
+#include "math/argreduce.h"
+#include "math/scan.h"
+
+drupe_element drupe_array_element(drupe_dtype dtype)
+{
+    static const char *const names[DRUPE_ELEMENT_COUNT] = {
+        "bool",   "int8",    "uint8",   "int16",   "uint16",    "int32",     "uint32",
+        "int64",  "uint64",  "float16", "float32", "float64",   "complex64", "complex128",
+    };
+    int i = DRUPE_ELEMENT_COUNT - 1;
+    while (i && strcmp(names[i], drupe_dtype_name(dtype)) != 0) i--;
+    return (drupe_element)i;
+}
+
+drupe_status drupe_array_axis(const drupe_array *in, int axis, drupe_axis_block *block)
+{
+    if (axis < 0 || axis >= in->ndim)
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "axis %d is out of bounds for an array with %d dimensions",
+                               axis, in->ndim);
+    *block = (drupe_axis_block){1, in->shape[axis], 1};
+    for (int d = 0; d < axis; d++) block->outer *= in->shape[d];
+    for (int d = axis + 1; d < in->ndim; d++) block->inner *= in->shape[d];
+    return DRUPE_OK;
+}
+
+/* --- Running sums ---------------------------------------------------------------------------------------- */
+
+static drupe_status scan_call(void *const *pointers, const void *params)
+{
+    drupe_scan scan = *(const drupe_scan *)params;
+    scan.out = pointers[0];
+    scan.in = pointers[1];
+    drupe_scan_run(&scan);
+    return DRUPE_OK;
+}
+
+static drupe_status scan_submit(const drupe_array *in, const drupe_scan *scan, const drupe_array *out)
+{
+    drupe_array packed = {0};
+    DRUPE_TRY(drupe_array_contiguous_as(in, out->dtype, &packed));
+    const drupe_array *const arrays[] = {out, &packed};
+    const drupe_call call = {.label = scan->product ? "cumulative_prod" : "cumulative_sum",
+                             .fn = scan_call,
+                             .params = scan,
+                             .params_size = sizeof *scan,
+                             .arrays = arrays,
+                             .count = 2,
+                             .reads = 2,
+                             .writes = 1};
+    drupe_status status = drupe_array_call(&call);
+    drupe_array_clear(&packed);
+    return status;
+}
+
+drupe_status drupe_array_cumulate(const drupe_array *in, int axis, drupe_dtype dtype, bool product,
+                                  bool initial, drupe_array *out)
+{
+    drupe_axis_block block;
+    size_t shape[DRUPE_MAX_DIMS];
+    DRUPE_TRY(drupe_array_axis(in, axis, &block));
+    if (dtype == DRUPE_DTYPE_NONE) dtype = drupe_op_result(DRUPE_OP_SUM, &(drupe_operand){.array = in}, 1);
+    if (dtype == DRUPE_DTYPE_NONE) return drupe_error_last()->status;
+    if (dtype == DRUPE_BOOL)
+        return drupe_error_set(DRUPE_E_INVALID, "cumulative sums and products are not computed in bool: give an "
+                                                "integer dtype");
+    memcpy(shape, in->shape, (size_t)in->ndim * sizeof *shape);
+    shape[axis] += initial;
+    DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, in->ndim, shape, out));
+    if (!out->size) return DRUPE_OK;
+    const drupe_scan scan = {.outer = block.outer,
+                             .n = block.n,
+                             .inner = block.inner,
+                             .type = drupe_array_element(dtype),
+                             .product = product,
+                             .initial = initial};
+    drupe_status status = scan_submit(in, &scan, out);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}
+
+/* --- Places of extremes ---------------------------------------------------------------------------------- */
+
+static drupe_status arg_call(void *const *pointers, const void *params)
+{
+    drupe_argreduce work = *(const drupe_argreduce *)params;
+    work.out = pointers[0];
+    work.in = pointers[1];
+    return drupe_argreduce_run(&work);
+}
+
+static drupe_status arg_submit(const drupe_array *in, const drupe_argreduce *work, const drupe_array *out)
+{
+    drupe_array packed = {0};
+    DRUPE_TRY(drupe_array_contiguous_as(in, in->dtype, &packed));
+    const drupe_array *const arrays[] = {out, &packed};
+    const drupe_call call = {.label = work->least ? "argmin" : "argmax",
+                             .fn = arg_call,
+                             .params = work,
+                             .params_size = sizeof *work,
+                             .arrays = arrays,
+                             .count = 2,
+                             .reads = 2,
+                             .writes = 1};
+    drupe_status status = drupe_array_call(&call);
+    drupe_array_clear(&packed);
+    return status;
+}
+
+drupe_status drupe_array_argreduce(const drupe_array *in, int axis, bool keepdims, bool least, drupe_array *out)
+{
+    drupe_axis_block block = {1, in->size, 1};
+    size_t shape[DRUPE_MAX_DIMS];
+    int ndim = 0;
+    if (axis != -1) DRUPE_TRY(drupe_array_axis(in, axis, &block));
+    for (int d = 0; d < in->ndim; d++) {
+        if (axis != -1 && d != axis)
+            shape[ndim++] = in->shape[d];
+        else if (keepdims)
+            shape[ndim++] = 1;
+    }
+    if (block.n == 0)
+        return drupe_error_set(DRUPE_E_INVALID, "%s of no elements has no value", least ? "argmin" : "argmax");
+    DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), DRUPE_INT64, ndim, shape, out));
+    if (!out->size) return DRUPE_OK;
+    const drupe_argreduce work = {.outer = block.outer,
+                                  .n = block.n,
+                                  .inner = block.inner,
+                                  .type = drupe_array_element(in->dtype),
+                                  .least = least};
+    drupe_status status = arg_submit(in, &work, out);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}
