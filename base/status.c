@@ -24,6 +24,7 @@ static const char *const status_names[DRUPE_STATUS_COUNT] = {
     [DRUPE_E_CHECK] = "CHECK",
     [DRUPE_E_INTERNAL] = "INTERNAL",
     [DRUPE_E_TASK] = "TASK",
+    [DRUPE_E_LINALG] = "LINALG",
 };
 
 const drupe_error *drupe_error_last(void)

@@ -19,7 +19,7 @@ BEGIN, END = "<!-- names: written by tools/array_names.py -->", "<!-- end of nam
 TOPICS = {
     "Making": (
         "asarray empty zeros ones full empty_like zeros_like ones_like full_like arange linspace eye meshgrid tril "
-        "triu asnumpy _making"),
+        "triu asnumpy _making _exchange"),
     "Shape": "broadcast_to permute_dims matrix_transpose expand_dims squeeze _shapes _joining _padding",
     "Indexing": "_indexing _places",
     "Arithmetic": (
@@ -39,11 +39,11 @@ TOPICS = {
         "bitwise_left_shift bitwise_right_shift bitwise_count"),
     "Reductions and statistics": "sum prod max min any all _means _statistics",
     "Sorting, searching, sets": "_sorting _order _sets",
-    "Products": "matmul vecdot _products",
+    "Products": "matmul _products _einsum",
     "Neighbours, polynomials, averages": "diff _numeric",
     "Types and devices": (
         "astype result_type can_cast isdtype finfo iinfo to_device __array_namespace_info__ allow_host_copies "
-        "HostCopyWarning Array DType _inspect _copies"),
+        "HostCopyWarning Array DType _inspect _copies _providers"),
     "Constants": "e pi inf nan newaxis euler_gamma",
     "More": "",
 }

@@ -163,6 +163,14 @@ void *drupe_array_pointer(const drupe_array *array)
     return (char *)drupe_memory_pointer(array->memory) + array->offset * drupe_dtype_size(array->dtype);
 }
 
+bool drupe_array_host_reaches(const drupe_array *array)
+{
+    drupe_target *target;
+    if (drupe_memory_host_accessible(array->memory)) return true;
+    /* The form for GPUs on a CPU is a test's, as in host_call.c. */
+    return drupe_target_get(array->queue, &target) == DRUPE_OK && target->cpu && !target->gpu_form;
+}
+
 /* --- Views ---------------------------------------------------------------------------------------------- */
 
 drupe_status drupe_array_slice(drupe_array *array, const drupe_slice *slices)

@@ -190,6 +190,10 @@ typedef struct drupe_call {
  * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
 drupe_status drupe_array_call(const drupe_call *call);
 
+/* --- linalg.c ------------------------------------------------------------------------------------------- */
+
+bool drupe_array_is_complex(drupe_dtype dtype);
+
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 
 /* A contiguous array of `dtype` with the elements of `src`: itself when it is one already, else a copy on its

@@ -1,61 +1,63 @@
-/* Matrix products.
+/* Matrix products, of stacks too.
  *
- * On a device whose memory is the host's, floats go to a BLAS of the host, as work of the queue like any
- * other; the rest goes to the generated kernels. Operands that neither can address are copied first. */
+ * Where the host can address the memory, the whole stack is one function of the host, work of the queue like any
+ * other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it, one
+ * matrix after the other. Operands that neither can address are copied first; float16 is computed in float32. */
 #include "array/array_room.h"
-#include "math/blas.h"
-#include <limits.h>
+#include "math/product.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct product {
     drupe_target *target;
-    drupe_dtype dtype;
+    drupe_dtype dtype; /* that it is computed in */
+    int ndim;          /* of the stack */
+    size_t shape[DRUPE_MAX_DIMS], count;
     size_t m, n, k;
-    drupe_array a, b; /* two-dimensional, of `dtype` */
+    drupe_array a, b; /* of `dtype`, with two dimensions or more; their stacks broadcast */
 } product;
 
-/* --- By BLAS -------------------------------------------------------------------------------------------- */
+/* --- By the host ---------------------------------------------------------------------------------------- */
 
-typedef struct blas_job {
-    const drupe_blas *blas;
-    bool wide;
-    size_t m, n, k;
-    drupe_matrix a, b;
-    void *out;
-} blas_job;
-
-static drupe_status blas_run(void *user)
+static drupe_status host_run(void *user)
 {
-    const blas_job *job = user;
-    drupe_blas_matmul(job->blas, job->wide, job->m, job->n, job->k, job->a, job->b, job->out);
+    drupe_product_run(user);
     return DRUPE_OK;
 }
 
-/* Whether BLAS can address a matrix: neighbours along one axis, rows that do not overlap along the other. */
-static bool blas_matrix(const drupe_array *a, drupe_matrix *matrix)
+static drupe_product_type product_type(drupe_dtype dtype)
 {
-    for (int inner = 1; inner >= 0; inner--) {
-        const size_t length = a->shape[inner], rows = a->shape[1 - inner];
-        const ptrdiff_t stride = a->strides[inner], ld = a->strides[1 - inner];
-        if (length > 1 && stride != 1) continue;
-        if (rows > 1 && (ld < (ptrdiff_t)length || ld > INT_MAX)) continue;
-        matrix->data = drupe_array_pointer(a);
-        matrix->ld = rows > 1 ? (size_t)ld : length;
-        matrix->transposed = inner == 0;
-        return true;
-    }
-    return false;
+    const size_t size = drupe_dtype_size(dtype);
+    const int kind = drupe_dtype_row(dtype)->kind;
+    if (kind == KIND_BOOL) return DRUPE_PRODUCT_BOOL;
+    if (kind == KIND_FLOAT) return size == 4 ? DRUPE_PRODUCT_FLOAT : DRUPE_PRODUCT_DOUBLE;
+    if (drupe_array_is_complex(dtype)) return size == 8 ? DRUPE_PRODUCT_CFLOAT : DRUPE_PRODUCT_CDOUBLE;
+    return size == 1   ? DRUPE_PRODUCT_INT8
+           : size == 2 ? DRUPE_PRODUCT_INT16
+           : size == 4 ? DRUPE_PRODUCT_INT32
+                       : DRUPE_PRODUCT_INT64;
 }
 
-static drupe_status blas_operand(drupe_array *a, drupe_matrix *matrix)
+static void describe(const product *p, const drupe_array *array, drupe_product_operand *operand)
+{
+    operand->data = drupe_array_pointer(array);
+    operand->row = array->strides[array->ndim - 2];
+    operand->column = array->strides[array->ndim - 1];
+    for (int d = 0; d < p->ndim; d++) operand->stack[d] = drupe_layout_stride(array, p->ndim + 2, d);
+}
+
+static drupe_status host_operand(const product *p, drupe_array *array, drupe_product *job,
+                                 drupe_product_operand *operand)
 {
     drupe_array packed = {0};
-    if (blas_matrix(a, matrix)) return DRUPE_OK;
-    DRUPE_TRY(drupe_array_contiguous_as(a, a->dtype, &packed));
-    drupe_array_clear(a);
-    *a = packed;
-    blas_matrix(a, matrix);
+    describe(p, array, operand);
+    if (drupe_product_blas(job->type) == DRUPE_BLAS_NONE ||
+        drupe_product_addressable(operand, array->shape[array->ndim - 2], array->shape[array->ndim - 1]))
+        return DRUPE_OK;
+    DRUPE_TRY(drupe_array_contiguous_as(array, array->dtype, &packed));
+    drupe_array_clear(array);
+    *array = packed;
+    describe(p, array, operand);
     return DRUPE_OK;
 }
 
@@ -69,13 +71,18 @@ static size_t list_accesses(const product *p, const drupe_array *out, drupe_acce
     return 3;
 }
 
-static drupe_status multiply_by_blas(product *p, const drupe_array *out)
+static drupe_status multiply_on_host(product *p, const drupe_array *out)
 {
-    blas_job *job = calloc(1, sizeof(*job));
+    drupe_product *job = calloc(1, sizeof(*job));
     if (!job) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a matrix product.");
-    *job = (blas_job){drupe_blas_get(), p->dtype == DRUPE_FLOAT64, p->m, p->n, p->k, {0}, {0}, NULL};
-    drupe_status status = blas_operand(&p->a, &job->a);
-    if (status == DRUPE_OK) status = blas_operand(&p->b, &job->b);
+    job->type = product_type(p->dtype);
+    job->m = p->m;
+    job->n = p->n;
+    job->k = p->k;
+    job->ndim = p->ndim;
+    memcpy(job->shape, p->shape, (size_t)p->ndim * sizeof *p->shape);
+    drupe_status status = host_operand(p, &p->a, job, &job->a);
+    if (status == DRUPE_OK) status = host_operand(p, &p->b, job, &job->b);
     if (status != DRUPE_OK) {
         free(job);
         return status;
@@ -95,23 +102,22 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
                                 .effects = &effects,
                                 .naccesses = list_accesses(p, out, accesses),
                                 .accesses = accesses};
-    return drupe_submit_host(&s, blas_run, job, NULL);
+    return drupe_submit_host(&s, host_run, job, NULL);
 }
 
 /* --- By kernels ----------------------------------------------------------------------------------------- */
 
-static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
+static drupe_status multiply_matrix(product *p, const drupe_array *out)
 {
     drupe_range range;
-    if (p->n > 1 && p->b.strides[1] != 1) {
-        drupe_array packed = {0};
-        DRUPE_TRY(drupe_array_contiguous_as(&p->b, p->dtype, &packed));
-        drupe_array_clear(&p->b);
-        p->b = packed;
-    }
+    const int last = p->b.ndim - 1;
     kernel_parts key = {SHAPE_MATMUL, 0, 0, (int32_t)p->dtype, (int32_t)p->dtype, {-1, -1, -1}};
-    const drupe_matmul_params params = {(drupe_i64)p->m, (drupe_i64)p->n, (drupe_i64)p->k,
-                                        p->a.strides[0], p->a.strides[1], p->b.strides[0]};
+    const drupe_matmul_params params = {(drupe_i64)p->m,
+                                        (drupe_i64)p->n,
+                                        (drupe_i64)p->k,
+                                        p->a.strides[p->a.ndim - 2],
+                                        p->a.strides[p->a.ndim - 1],
+                                        p->b.strides[last - 1]};
     void *pointers[] = {drupe_array_pointer(out), drupe_array_pointer(&p->a), drupe_array_pointer(&p->b)};
     drupe_arg args[4];
     for (int i = 0; i < 3; i++) args[i] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[i]};
@@ -123,7 +129,8 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
                            &range);
     drupe_access accesses[3];
     struct drupe_memory *const memories[] = {out->memory, p->a.memory, p->b.memory, NULL};
-    const drupe_effects effects = {.reads = 2 | 4, .writes = 1, .replaces = drupe_array_covers(out)};
+    const drupe_effects effects = {
+        .reads = 2 | 4, .writes = 1, .replaces = p->count == 1 && drupe_array_covers(out)};
     const drupe_submission s = {.queue = out->queue,
                                 .ordered = true,
                                 .naccesses = list_accesses(p, out, accesses),
@@ -136,9 +143,46 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
     return drupe_target_submit(p->target, &recipe, &s, &range, args, 4, elements);
 }
 
+/* Matrix number `index` of a stack, borrowed. */
+static drupe_array matrix_at(const product *p, const drupe_array *stack, size_t index)
+{
+    drupe_array matrix = *stack;
+    ptrdiff_t offset = 0;
+    for (int d = p->ndim - 1; d >= 0; d--) {
+        offset += (ptrdiff_t)(index % p->shape[d]) * drupe_layout_stride(stack, p->ndim + 2, d);
+        index /= p->shape[d];
+    }
+    matrix.offset = (size_t)((ptrdiff_t)stack->offset + offset);
+    matrix.ndim = 2;
+    for (int d = 0; d < 2; d++) {
+        matrix.shape[d] = stack->shape[stack->ndim - 2 + d];
+        matrix.strides[d] = stack->strides[stack->ndim - 2 + d];
+    }
+    matrix.size = matrix.shape[0] * matrix.shape[1];
+    return matrix;
+}
+
+static drupe_status multiply_by_kernels(product *p, const drupe_array *out)
+{
+    if (p->n > 1 && p->b.strides[p->b.ndim - 1] != 1) {
+        drupe_array packed = {0};
+        DRUPE_TRY(drupe_array_contiguous_as(&p->b, p->dtype, &packed));
+        drupe_array_clear(&p->b);
+        p->b = packed;
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        product one = *p;
+        one.a = matrix_at(p, &p->a, i);
+        one.b = matrix_at(p, &p->b, i);
+        const drupe_array result = matrix_at(p, out, i);
+        DRUPE_TRY(multiply_matrix(&one, &result));
+    }
+    return DRUPE_OK;
+}
+
 /* --- The whole ------------------------------------------------------------------------------------------ */
 
-static drupe_status check_shapes(const drupe_array *a, const drupe_array *b)
+static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
 {
     char first[128], second[128];
     drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
@@ -146,17 +190,11 @@ static drupe_status check_shapes(const drupe_array *a, const drupe_array *b)
     if (a->ndim == 0 || b->ndim == 0)
         return drupe_error_set(DRUPE_E_INVALID,
                                "matmul does not take zero-dimensional operands: use multiply");
-    if (a->ndim > 2 || b->ndim > 2)
-        return drupe_error_set(
-            DRUPE_E_UNSUPPORTED,
-            "matmul of stacks of matrices (shapes %s and %s) is not available: loop over them", first,
-            second);
-    if (a->shape[a->ndim - 1] != b->shape[0])
-        return drupe_error_set(
-            DRUPE_E_INVALID,
-            "matmul of shapes %s and %s: the last axis of the first must be as long as the "
-            "first axis of the second",
-            first, second);
+    if (a->shape[a->ndim - 1] != b->shape[b->ndim == 1 ? 0 : b->ndim - 2])
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "matmul of shapes %s and %s: the last axis of the first must be as long as the "
+                               "%s axis of the second",
+                               first, second, b->ndim > 2 ? "last but one" : "first");
     if (a->queue != b->queue)
         return drupe_error_set(DRUPE_E_PLACEMENT,
                                "the operands of matmul are on different queues (of %s and %s): bring them "
@@ -166,33 +204,48 @@ static drupe_status check_shapes(const drupe_array *a, const drupe_array *b)
     return DRUPE_OK;
 }
 
-/* A two-dimensional view in the product's type: a vector on the left is a row, on the right a column. */
-static drupe_status as_matrix(const drupe_array *array, drupe_dtype dtype, bool left, drupe_array *matrix)
+/* A view in the product's type: a vector on the left is a row, on the right a column. */
+static drupe_status as_matrices(const drupe_array *array, drupe_dtype dtype, bool left, drupe_array *matrices)
 {
     if (array->dtype == dtype)
-        drupe_array_view(array, matrix);
+        drupe_array_view(array, matrices);
     else
-        DRUPE_TRY(drupe_array_contiguous_as(array, dtype, matrix));
-    if (matrix->ndim == 2) return DRUPE_OK;
-    return drupe_array_insert_axis(matrix, left ? 0 : 1);
+        DRUPE_TRY(drupe_array_contiguous_as(array, dtype, matrices));
+    if (matrices->ndim > 1) return DRUPE_OK;
+    return drupe_array_insert_axis(matrices, left ? 0 : 1);
 }
 
-static drupe_status multiply(product *p, const drupe_array *out)
+/* The shape of the stack, that both broadcast to. */
+static drupe_status stack_shape(const drupe_array *a, const drupe_array *b, product *p)
 {
-    const bool is_float = p->dtype == DRUPE_FLOAT32 || p->dtype == DRUPE_FLOAT64;
-    const bool fits = p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX;
-    if (is_float && fits && p->target->cpu && drupe_blas_get()) return multiply_by_blas(p, out);
-    return multiply_by_kernel(p, out);
+    drupe_array stacks[2] = {*a, *b};
+    const drupe_array *const pair[] = {&stacks[0], &stacks[1]};
+    for (int i = 0; i < 2; i++) stacks[i].ndim = stacks[i].ndim > 2 ? stacks[i].ndim - 2 : 0;
+    p->count = 1;
+    DRUPE_TRY(drupe_shape_broadcast(pair, 2, &p->ndim, p->shape));
+    for (int d = 0; d < p->ndim; d++) p->count *= p->shape[d];
+    return DRUPE_OK;
 }
 
-/* The result may be stored in another type than the product is computed in. */
-static drupe_status multiply_into(product *p, const drupe_array *out)
+static drupe_status multiply(product *p, const drupe_array *a, const drupe_array *b, const drupe_array *out)
 {
     drupe_array wide = {0};
-    if (out->dtype == p->dtype) return multiply(p, out);
-    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, p->dtype, out->ndim, out->shape, &wide));
-    drupe_status status = multiply(p, &wide);
-    if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &wide});
+    drupe_status status = as_matrices(a, p->dtype, true, &p->a);
+    if (status == DRUPE_OK) status = as_matrices(b, p->dtype, false, &p->b);
+    if (status == DRUPE_OK && out->dtype != p->dtype)
+        status = drupe_array_result(out->queue, DRUPE_MEM_DEVICE, p->dtype, out->ndim, out->shape, &wide);
+    if (status != DRUPE_OK) return status;
+    drupe_array target = wide.memory ? wide : *out; /* borrowed */
+    /* As kernels see it, with rows and columns. */
+    const drupe_array whole = target;
+    if (a->ndim == 1) status = drupe_array_insert_axis(&target, p->ndim);
+    if (status == DRUPE_OK && b->ndim == 1) status = drupe_array_insert_axis(&target, p->ndim + 1);
+    if (status == DRUPE_OK && p->target->cpu && !p->target->gpu_form)
+        status = multiply_on_host(p, &whole);
+    else if (status == DRUPE_OK)
+        status = multiply_by_kernels(p, &target);
+    if (status == DRUPE_OK && wide.memory)
+        status = drupe_array_assign(out, &(drupe_operand){.array = &wide});
     drupe_array_clear(&wide);
     return status;
 }
@@ -200,28 +253,27 @@ static drupe_status multiply_into(product *p, const drupe_array *out)
 drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drupe_array *out)
 {
     product p = {0};
-    size_t shape[2];
-    int ndim = 0;
-    DRUPE_TRY(check_shapes(a, b));
+    size_t shape[DRUPE_MAX_DIMS + 2];
+    DRUPE_TRY(check_operands(a, b));
     DRUPE_TRY(drupe_target_get(a->queue, &p.target));
-    const drupe_dtype result = drupe_dtype_available(drupe_dtype_promote(a->dtype, b->dtype), p.target->fp64);
-    p.dtype = drupe_dtype_row(result)->compute;
-    p.m = a->ndim == 2 ? a->shape[0] : 1;
-    p.n = b->ndim == 2 ? b->shape[1] : 1;
-    p.k = b->shape[0];
-    if (a->ndim == 2) shape[ndim++] = p.m;
-    if (b->ndim == 2) shape[ndim++] = p.n;
-    DRUPE_TRY(drupe_queue_pace_heavy(a->queue, (double)p.m * (double)p.n * (double)p.k));
+    DRUPE_TRY(stack_shape(a, b, &p));
+    const drupe_dtype dtype = drupe_dtype_available(drupe_dtype_promote(a->dtype, b->dtype), p.target->fp64);
+    p.dtype = drupe_dtype_row(dtype)->compute;
+    p.m = a->ndim > 1 ? a->shape[a->ndim - 2] : 1;
+    p.n = b->ndim > 1 ? b->shape[b->ndim - 1] : 1;
+    p.k = a->shape[a->ndim - 1];
+    int ndim = p.ndim;
+    memcpy(shape, p.shape, (size_t)ndim * sizeof *shape);
+    if (a->ndim > 1) shape[ndim++] = p.m;
+    if (b->ndim > 1) shape[ndim++] = p.n;
+    DRUPE_TRY(drupe_queue_pace_heavy(a->queue, (double)p.count * (double)p.m * (double)p.n * (double)p.k));
     const drupe_mem_kind kind_a = drupe_memory_kind(a->memory), kind_b = drupe_memory_kind(b->memory);
-    DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, result, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, dtype, ndim, shape, out));
     drupe_status status = DRUPE_OK;
-    if (out->size && p.k == 0) {
+    if (out->size && p.k == 0)
         status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
-    } else if (out->size) {
-        status = as_matrix(a, p.dtype, true, &p.a);
-        if (status == DRUPE_OK) status = as_matrix(b, p.dtype, false, &p.b);
-        if (status == DRUPE_OK) status = multiply_into(&p, out);
-    }
+    else if (out->size)
+        status = multiply(&p, a, b, out);
     drupe_array_clear(&p.b);
     drupe_array_clear(&p.a);
     if (status != DRUPE_OK) drupe_array_clear(out);

@@ -1,100 +1,64 @@
-/* BLAS by dlopen, so that the engine needs none to build or to start.
- *
- * The C interface is used; its enumerations are fixed numbers of the standard.
- *
- * OpenBLAS chooses its routines by the processor's model when it is loaded, and takes its oldest ones for a
- * model newer than itself: six times slower, measured with 0.3.21 on a processor of 2023. It can be told only
- * by an environment variable, which is therefore set while it is being loaded. */
+/* A matrix in row-major order is its transpose in column-major order; so the routines compute the transpose of
+ * the product, with the operands exchanged. */
 #include "math/blas.h"
-#include "base/base.h"
-#include <stdlib.h>
-#include <string.h>
+#include <limits.h>
 
-#define CORE_VARIABLE "OPENBLAS_CORETYPE"
+typedef void gemm_fn(const char *ta, const char *tb, const drupe_fint *m, const drupe_fint *n,
+                     const drupe_fint *k, const void *alpha, const void *a, const drupe_fint *lda,
+                     const void *b, const drupe_fint *ldb, const void *beta, void *c, const drupe_fint *ldc,
+                     size_t lta, size_t ltb);
+typedef void gemv_fn(const char *t, const drupe_fint *m, const drupe_fint *n, const void *alpha, const void *a,
+                     const drupe_fint *lda, const void *x, const drupe_fint *incx, const void *beta, void *y,
+                     const drupe_fint *incy, size_t lt);
 
-enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
+typedef union number {
+    float f[2];
+    double d[2];
+} number;
 
-struct drupe_blas {
-    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
-                  int);
-    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
-                  double *, int);
-    void (*sgemv)(int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*dgemv)(int, int, int, int, double, const double *, int, const double *, int, double, double *,
-                  int);
-};
-
-static struct drupe_blas functions;
-static bool present;
-
-/* The OpenBLAS name for what this processor can do; NULL = let it choose. */
-static const char *blas_core(void)
+static number number_of(drupe_blas_type type, double value)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return "SkylakeX";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
-#endif
-    return NULL;
+    number result = {.d = {value, 0}};
+    if (drupe_blas_real_size(type) == 4) result = (number){.f = {(float)value, 0}};
+    return result;
 }
 
-static void blas_open(void)
+bool drupe_blas_takes(drupe_blas_type type, size_t largest)
 {
-    static const char *const names[] = {"libopenblas.so.0", "libblas.so.3", NULL};
-    static const drupe_dl_symbol symbols[] = {
-        {"cblas_sgemm", offsetof(struct drupe_blas, sgemm), false},
-        {"cblas_dgemm", offsetof(struct drupe_blas, dgemm), false},
-        {"cblas_sgemv", offsetof(struct drupe_blas, sgemv), false},
-        {"cblas_dgemv", offsetof(struct drupe_blas, dgemv), false},
-    };
-    void *handle;
-    const char *wanted = getenv("DRUPE_BLAS");
-    if (wanted && strcmp(wanted, "none") == 0) return;
-    const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core();
-    if (core) setenv(CORE_VARIABLE, core, 0);
-    present = drupe_dl_open(names, "install the package libopenblas0", symbols, DRUPE_COUNT_OF(symbols),
-                            &functions, &handle) == DRUPE_OK;
-    if (core) unsetenv(CORE_VARIABLE);
-}
-
-const drupe_blas *drupe_blas_get(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, blas_open);
-    return present ? &functions : NULL;
+    const drupe_provider *provider;
+    if (type == DRUPE_BLAS_NONE || !drupe_routine_get(DRUPE_ROUTINE_GEMM, type, &provider)) return false;
+    return largest <= (provider->narrow ? (size_t)INT_MAX : (size_t)INT64_MAX);
 }
 
 /* out = matrix times vector; `rows` and `columns` are those of the product, the vector's elements lie
  * `stride` apart. */
-static void times_vector(const drupe_blas *blas, bool wide, size_t rows, size_t columns, drupe_matrix a,
-                         const void *vector, size_t stride, void *out)
+static void times_vector(drupe_blas_type type, size_t rows, size_t columns, drupe_matrix a, const void *vector,
+                         size_t stride, void *out)
 {
-    const int operation = a.transposed ? TRANSPOSE : NO_TRANSPOSE;
-    const int m = (int)(a.transposed ? columns : rows), n = (int)(a.transposed ? rows : columns);
-    if (wide)
-        blas->dgemv(ROW_MAJOR, operation, m, n, 1.0, a.data, (int)a.ld, vector, (int)stride, 0.0, out, 1);
-    else
-        blas->sgemv(ROW_MAJOR, operation, m, n, 1.0f, a.data, (int)a.ld, vector, (int)stride, 0.0f, out, 1);
+    gemv_fn *gemv = (gemv_fn *)drupe_routine_get(DRUPE_ROUTINE_GEMV, type, NULL);
+    const number one = number_of(type, 1), zero = number_of(type, 0);
+    const drupe_fint m = (drupe_fint)(a.transposed ? rows : columns), step = 1;
+    const drupe_fint n = (drupe_fint)(a.transposed ? columns : rows);
+    const drupe_fint ld = (drupe_fint)a.ld, apart = (drupe_fint)stride;
+    gemv(a.transposed ? "N" : "T", &m, &n, &one, a.data, &ld, vector, &apart, &zero, out, &step, 1);
 }
 
-void drupe_blas_matmul(const drupe_blas *blas, bool wide, size_t m, size_t n, size_t k, drupe_matrix a,
-                       drupe_matrix b, void *out)
+void drupe_blas_matmul(drupe_blas_type type, size_t m, size_t n, size_t k, drupe_matrix a, drupe_matrix b,
+                       void *out)
 {
     if (n == 1) {
-        times_vector(blas, wide, m, k, a, b.data, b.transposed ? 1 : b.ld, out);
+        times_vector(type, m, k, a, b.data, b.transposed ? 1 : b.ld, out);
         return;
     }
     if (m == 1) {
         b.transposed = !b.transposed;
-        times_vector(blas, wide, n, k, b, a.data, a.transposed ? a.ld : 1, out);
+        times_vector(type, n, k, b, a.data, a.transposed ? a.ld : 1, out);
         return;
     }
-    const int ta = a.transposed ? TRANSPOSE : NO_TRANSPOSE, tb = b.transposed ? TRANSPOSE : NO_TRANSPOSE;
-    if (wide)
-        blas->dgemm(ROW_MAJOR, ta, tb, (int)m, (int)n, (int)k, 1.0, a.data, (int)a.ld, b.data, (int)b.ld, 0.0,
-                    out, (int)n);
-    else
-        blas->sgemm(ROW_MAJOR, ta, tb, (int)m, (int)n, (int)k, 1.0f, a.data, (int)a.ld, b.data, (int)b.ld,
-                    0.0f, out, (int)n);
+    gemm_fn *gemm = (gemm_fn *)drupe_routine_get(DRUPE_ROUTINE_GEMM, type, NULL);
+    const number one = number_of(type, 1), zero = number_of(type, 0);
+    const drupe_fint rows = (drupe_fint)n, columns = (drupe_fint)m, inner = (drupe_fint)k;
+    const drupe_fint lda = (drupe_fint)a.ld, ldb = (drupe_fint)b.ld;
+    gemm(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &rows, &columns, &inner, &one, b.data, &ldb, a.data,
+         &lda, &zero, out, &rows, 1, 1);
 }

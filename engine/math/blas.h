@@ -1,18 +1,8 @@
-/* A BLAS of the host, found at run time: OpenBLAS, else whatever provides the reference interface.
- *
- * Row-major, real. Functions may be called from any thread. */
+/* Products of matrices in row-major order by the BLAS that math/provider.h has found. Any thread. */
 #ifndef DRUPE_MATH_BLAS_H
 #define DRUPE_MATH_BLAS_H
 
-#include "drupe/status.h"
-#include <stdbool.h>
-#include <stddef.h>
-
-typedef struct drupe_blas drupe_blas;
-
-/* The library, opened on first use, or NULL when the machine has none. It stays open. The environment
- * variable DRUPE_BLAS=none pretends that there is none. */
-const drupe_blas *drupe_blas_get(void);
+#include "math/provider.h"
 
 /* One matrix in memory: element (i, j) at data[i * ld + j], or at data[j * ld + i] when transposed. */
 typedef struct drupe_matrix {
@@ -21,9 +11,12 @@ typedef struct drupe_matrix {
     bool transposed;
 } drupe_matrix;
 
-/* out[m][n] = a[m][k] b[k][n] in float64 if `wide`, else float32; `out` is contiguous. No dimension may be 0
- * or exceed INT_MAX. Products with a vector (n or m of 1) take the matrix-vector routine. */
-void drupe_blas_matmul(const drupe_blas *blas, bool wide, size_t m, size_t n, size_t k, drupe_matrix a,
-                       drupe_matrix b, void *out);
+/* Whether there is a BLAS, and it takes sizes such as the largest of a product's. */
+bool drupe_blas_takes(drupe_blas_type type, size_t largest);
+
+/* out[m][n] = a[m][k] b[k][n]; `out` is contiguous. No dimension may be 0, and drupe_blas_takes() them.
+ * Products with a vector (n or m of 1) take the matrix-vector routine. */
+void drupe_blas_matmul(drupe_blas_type type, size_t m, size_t n, size_t k, drupe_matrix a, drupe_matrix b,
+                       void *out);
 
 #endif

@@ -16,8 +16,8 @@ __version__ = "0.1.0"
 _CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory", "Program", "Queue")
 _ERRORS = ("BuildError", "BusyError", "CancelledError", "CheckError", "DependencyError", "DeviceError",
            "DeviceLostError", "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError",
-           "ExecutionPlacementError", "HostTaskError", "InternalError", "InvalidArgumentError", "OutOfRangeError",
-           "UnsupportedError", "WaitTimeoutError")
+           "ExecutionPlacementError", "HostTaskError", "InternalError", "InvalidArgumentError", "LinAlgError",
+           "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
 _ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices", "trace"))
 # Names that are written in Python, by the module they live in.
 _WRITTEN = {name: module for module, names in {

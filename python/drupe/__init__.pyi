@@ -26,6 +26,7 @@ from drupe._engine import HostTaskError as HostTaskError
 from drupe._engine import InternalError as InternalError
 from drupe._engine import InvalidArgumentError as InvalidArgumentError
 from drupe._engine import Kernel as Kernel
+from drupe._engine import LinAlgError as LinAlgError
 from drupe._engine import LocalMemory as LocalMemory
 from drupe._engine import OutOfRangeError as OutOfRangeError
 from drupe._engine import Program as Program

@@ -125,6 +125,56 @@ class ArrayMethods:
 
         return array.repeat(self, repeats, axis=axis)
 
+    def take(self, indices, axis=None, out=None, mode="raise"):
+        """Elements along an axis, or of the flattened array: take().
+
+        >>> da.asarray([5, 6, 7]).take([2, 0]).tolist()
+        [7, 5]
+        """
+        from drupe import array
+
+        return _into(out, array.take(self, indices, axis=axis, mode=mode))
+
+    def put(self, indices, values, mode="raise"):
+        """Write values into the flattened array: put().
+
+        >>> x = da.zeros(3); x.put([0, -1], 7); x.tolist()
+        [7.0, 0.0, 7.0]
+        """
+        from drupe import array
+
+        array.put(self, indices, values, mode=mode)
+
+    def nonzero(self):
+        """Where elements are not zero, an array for each axis: nonzero(). Waits for their number.
+
+        >>> da.asarray([0, 3, 4]).nonzero()[0].tolist()
+        [1, 2]
+        """
+        from drupe import array
+
+        return array.nonzero(self)
+
+    def compress(self, condition, axis=None, out=None):
+        """The parts along an axis where a condition is true: compress(). Waits for their number.
+
+        >>> da.asarray([5, 6, 7]).compress([True, False, True]).tolist()
+        [5, 7]
+        """
+        from drupe import array
+
+        return _into(out, array.compress(condition, self, axis=axis))
+
+    def choose(self, choices, out=None, mode="raise"):
+        """For each element that of the array of `choices` which it numbers: choose().
+
+        >>> da.asarray([0, 1]).choose([da.asarray([5, 6]), 9]).tolist()
+        [5, 9]
+        """
+        from drupe import array
+
+        return _into(out, array.choose(self, choices, mode=mode))
+
     def clip(self, min=None, max=None, out=None):
         """The elements, but not below min nor above max: clip().
 

@@ -4,53 +4,6 @@ import operator as _operator
 
 from drupe._array_methods import ArrayMethods
 
-# Operators of NumPy's, and what each is seen from its right side.
-_REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
-              "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
-              "power": "__rpow__", "matmul": "__rmatmul__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
-              "bitwise_xor": "__rxor__", "left_shift": "__rlshift__", "right_shift": "__rrshift__"}
-_COMPARED = {"less": "__gt__", "less_equal": "__ge__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__lt__",
-             "greater_equal": "__le__"}
-# Where names of NumPy are others than those of the array API.
-_OURS = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
-         "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "concatenate": "concat",
-         "conjugate": "conj", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
-         "right_shift": "bitwise_right_shift", "true_divide": "divide"}
-_KEYWORDS = {"ddof": "correction"}
-
-
-def _number(left):
-    """A number that NumPy compares has become an array without dimensions: it is a number again."""
-    try:
-        return left[()]
-    except Exception:
-        return left
-
-
-def _function(name):
-    """The function of drupe.array that computes what NumPy's of this name does, or None."""
-    from drupe import array
-
-    ours = _OURS.get(name, name)
-    return getattr(array, ours) if ours in array.__all__ and callable(getattr(array, ours)) else None
-
-
-def _by_name(numpys, ours, args):
-    """Positional arguments of NumPy's function: those that are also positional in ours, and the others by name."""
-    import inspect
-
-    kinds = [p.kind for p in inspect.signature(ours).parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        return args, {}
-    count = sum(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds)
-    return args[:count], dict(zip(list(inspect.signature(numpys).parameters)[count:], args[count:]))
-
-
-def _refusal(name):
-    return TypeError(f"numpy.{name}() takes no arrays on devices, and drupe.array has no such function: "
-                     "drupe.array.asnumpy(x) copies the values to the host for NumPy")
-
-
 PROFILING, OUT_OF_ORDER, LOW, HIGH = 1, 2, 4, 8  # drupe_queue_flags of drupe/queue.h
 
 
@@ -79,40 +32,39 @@ def _platform(doc):
 class Array(_Shown, ArrayMethods):
     __array_priority__ = 1000.0  # NumPy asks the operand with the highest
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+    def __array_ufunc__(self, ufunc, method, /, *inputs, **options):
         """NumPy's functions of elements, computed on the device by the function of drupe.array that does the same.
+        numpy.add.reduce() and the like are reductions."""
+        from drupe import _numpy
 
-        An operator whose left side is NumPy's comes here as its ufunc: Array's own operator answers, which takes
-        NumPy's numbers and refuses its arrays.
-        """
-        name = ufunc.__name__
-        if method == "__call__" and len(inputs) == 2 and inputs[1].__class__ is self.__class__:
-            left = inputs[0]
-            # In +=, the output is the left side, which is refused as it is in +.
-            plain = not options or (len(options) == 1 and "out" in options and options["out"][0] is left)
-            if plain and left.__class__ is not self.__class__:
-                if name in _REFLECTED:
-                    return getattr(self, _REFLECTED[name])(left)
-                if name in _COMPARED:
-                    return getattr(self, _COMPARED[name])(_number(left))
-        function = _function(name) if method == "__call__" and not options.keys() - {"out"} else None
-        if not function:
-            raise _refusal(name if method == "__call__" else f"{name}.{method}")
-        return function(*inputs, out=options["out"][0]) if "out" in options else function(*inputs)
+        return _numpy.universal(self, ufunc, method, inputs, options)
 
     def __array_function__(self, function, types, args, options):
         """NumPy's other functions, computed on the device by the function of drupe.array of that name."""
-        ours = _function(function.__name__) if function.__module__ == "numpy" else None
-        if not ours:
-            raise _refusal(function.__name__)
-        args, named = _by_name(function, ours, args)
-        options = {_KEYWORDS.get(name, name): value for name, value in options.items()}
-        return ours(*args, **named, **options)
+        from drupe import _numpy
+
+        return _numpy.function(function, args, options)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """The elements as a capsule of DLPack, for from_dlpack() of other libraries: without a copy where the host can
+        address them. Waits for the work on the array. BufferError where the elements cannot be had in that way."""
+        from drupe.array import _exchange
+
+        return _exchange.dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        """Where DLPack finds the elements: (1, 0) is host memory, (4, n) is OpenCL device n."""
+        from drupe.array import _exchange
+
+        return _exchange.dlpack_device(self)
 
     def __array_namespace__(self, /, *, api_version=None):
-        """The module drupe.array."""
+        """The module drupe.array, for any version of the array API up to its own."""
         from drupe import array
 
+        if api_version is not None and not "2021.12" <= str(api_version) <= array.__array_api_version__:
+            raise ValueError(f"drupe.array follows the array API {array.__array_api_version__} and what came before, "
+                             f"not {api_version!r}")
         return array
 
     def __format__(self, specification):
@@ -122,10 +74,16 @@ class Array(_Shown, ArrayMethods):
                             "element, or convert it with x.asnumpy()")
         return format(str(self) if self.ndim else self.item(), specification)
 
+    def __reduce_ex__(self, protocol, /):
+        """For pickle: the elements travel with it, from protocol 5 on outside of the pickle where its reader wants
+        that, and come back on the same device where there is one, else on the default device. Waits."""
+        from drupe.array import _exchange
+
+        return _exchange.reduce(self, protocol)
+
     def __reduce__(self):
-        """For pickle, which would copy from the device without a word."""
-        raise TypeError("an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
-                        "them with drupe.array.asarray()")
+        """The same, for protocol 2."""
+        return self.__reduce_ex__(2)
 
     def _repr_pretty_(self, printer, cycle):
         """As an element of what IPython prints."""

@@ -66,6 +66,16 @@ def fresh():
 
     return run
 
+@pytest.fixture
+def arrays_are_dropped():
+    """A test leaves no Array; the list has what it may leave."""
+    engine = importlib.import_module("drupe._engine")
+    before, kept = engine._live()["Array"], []
+    yield kept
+    if engine._live()["Array"] > before:
+        gc.collect()
+    assert engine._live()["Array"] - len(kept) <= before  # fewer: a failed test had kept some
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "every_type: takes a type of elements; see element_types.py")

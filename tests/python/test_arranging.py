@@ -126,7 +126,7 @@ def test_statistics(device, axis, dtype):
                  np.std(a, axis, ddof=correction, keepdims=keepdims), rtol)
     y, b = both(device, 4, dtype=dtype)
     if dtype != "bool":
-        same(da.vecdot(x, y), (a * b).sum(-1, dtype="int64" if dtype == "int32" else None), 1e-6)
+        same(da.vecdot(x, y), (a * b).sum(-1, dtype=dtype), 1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -139,7 +139,7 @@ def test_wrong_arguments(device):
     x, _ = both(device, 2, 3)
     for wrong, error in ((lambda: da.flip(x, axis=2), IndexError), (lambda: da.moveaxis(x, 0, (0, 1)), ValueError),
                          (lambda: da.moveaxis(x, (0, 0), (0, 1)), ValueError), (lambda: da.repeat(x, -1), ValueError),
-                         (lambda: da.repeat(x, da.ones(6, dtype="int64", device=device)), TypeError),
+                         (lambda: da.repeat(x, da.ones(6, dtype="float32", device=device)), TypeError),
                          (lambda: da.tile(x, (-1,)), ValueError), (lambda: da.unstack(x, axis=2), IndexError),
                          (lambda: da.meshgrid(x), ValueError), (lambda: da.meshgrid(x[0], indexing="yx"), ValueError),
                          (lambda: da.tril(x[0]), ValueError), (lambda: da.diff(x, n=-1), ValueError),

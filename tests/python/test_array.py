@@ -206,10 +206,7 @@ def test_what_is_advised_for_missing_names(device):
     values = np.arange(5.0)
     x = da.asarray(values, device=device)
     assert float(da.sqrt(da.mean(da.square(x - da.mean(x))))) == pytest.approx(values.std())
-    with pytest.raises(TypeError, match=r"x.asnumpy\(\), and make an array"):
-        pickle.dumps(x)
-    again = da.asarray(pickle.loads(pickle.dumps(x.asnumpy())), device=device)
-    assert again.tolist() == x.tolist()
+    assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist()
 
 
 def test_asarray_options(device):
@@ -411,7 +408,7 @@ def test_setitem_values(device):
 @pytest.mark.parametrize("index, text", [
     (2, "out of bounds for axis 0 with size 2"), ((0, -4), "out of bounds for axis 1 with size 3"),
     ((0, 0, 0), "too many indices"), ((..., ...), "one ellipsis"), ("a", "not with str"), (1.0, "not with float"),
-    ([0, 1], "not with list"), (np.array([True, False]), "ndarray"), (True, "not with bool")])
+    ([0.5, 1], "of float64"), (np.array([True, False, True]), "axis 0 has 2 elements"), ({}, "not with dict")])
 def test_index_errors(device, index, text):
     x = da.zeros((2, 3), device=device)
     with pytest.raises(IndexError, match=text):
@@ -540,14 +537,11 @@ def test_text_is_numpys(device, shape, dtype):
 def test_numpy_is_kept_out(device):
     x, theirs = da.ones(3, device=device), np.ones(3)
     for wrong in (lambda: x + theirs, lambda: theirs + x, lambda: x * [1, 2, 3], lambda: x @ theirs,
-                  lambda: theirs == x, lambda: da.add(x, theirs), lambda: np.add(theirs, x), lambda: np.asarray(x),
-                  lambda: da.sum(theirs)):
+                  lambda: theirs == x, lambda: da.add(x, theirs), lambda: np.add(theirs, x), lambda: da.sum(theirs)):
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(TypeError, match="drupe.array.asarray"):
         x + theirs
-    with pytest.raises(TypeError, match="asnumpy"):
-        np.array(x)
     assert (np.float32(2) * x).tolist() == [2, 2, 2] and (x + np.int64(1)).tolist() == [2, 2, 2]
     assert (x == None) is False and (x != "text") is True  # noqa: E711: falls back to identity
 

@@ -370,8 +370,6 @@ def test_matmul_errors(device):
         x @ x
     with pytest.raises(TypeError, match="operands are arrays"):
         x @ 3
-    with pytest.raises(drupe.DeviceError):
-        da.ones((2, 2, 2), device=device) @ x
 
 
 def test_operand_errors(device):
@@ -412,8 +410,7 @@ def test_the_right_side_of_an_operator_of_numpys_numbers(device):
 
 def test_operators_of_numpys_arrays_are_refused(device):
     x = da.asarray([1., 2., 3.], device=device)
-    for call, words in ((lambda: np.asarray(x), r"drupe\.array\.asnumpy\(x\)"),
-                        (lambda: np.ones(3) + x, r"operator \+.*drupe\.array\.asarray\(x\)"),
+    for call, words in ((lambda: np.ones(3) + x, r"operator \+.*drupe\.array\.asarray\(x\)"),
                         (lambda: np.ones(3) < x, r"operator >.*drupe\.array\.asarray\(x\)"),
                         (lambda: np.ones(3).__iadd__(x), r"operator \+.*drupe\.array\.asarray\(x\)")):
         with pytest.raises(TypeError, match=words):

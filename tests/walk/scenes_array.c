@@ -1,5 +1,6 @@
 /* Arrays. */
 #include "walk.h"
+#include <string.h>
 
 static const size_t shape[2] = {20, 30};
 
@@ -48,6 +49,32 @@ static drupe_status compute(struct walker *w)
     return DRUPE_OK;
 }
 
+static drupe_status linear(struct walker *w)
+{
+    static const size_t square[2] = {2, 2};
+    static float values[4];
+    const drupe_scalar two = {.kind = DRUPE_SCALAR_KIND_INT, .i = 2};
+    drupe_array results[DRUPE_LINEAR_RESULTS] = {{0}};
+    drupe_provider_row row;
+    size_t rows = 0;
+    int count;
+    GO(walk_open(w));
+    drupe_array_provider_suggest("libnone.so.0", "nobody");
+    while (drupe_array_provider(rows, &row)) rows++;
+    if (!rows || strcmp(drupe_array_linear_name(DRUPE_LINEAR_INV), "inv") != 0) return DRUPE_E_INTERNAL;
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_FLOAT32, 2, square, &w->arrays[0]));
+    GO(drupe_array_assign(&w->arrays[0], &(drupe_operand){.scalar = two}));
+    drupe_array_view(&w->arrays[0], &w->arrays[1]);
+    static const drupe_slice first[2] = {{.count = 1, .step = 1}, {.count = 1, .step = 1}};
+    GO(drupe_array_slice(&w->arrays[1], first));
+    const drupe_array *in[] = {&w->arrays[1]};
+    GO(drupe_array_linear(DRUPE_LINEAR_INV, 0, 0, in, results, &count));
+    w->arrays[2] = results[0];
+    GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    return count == 1 && values[0] == 0.5f ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 /* The same by instrumented kernels. */
 static drupe_status compute_checked(struct walker *w)
 {
@@ -76,6 +103,7 @@ static drupe_status views(struct walker *w)
     GO(drupe_array_to_host(&w->arrays[1], values, &w->events[0])); /* not contiguous: packed on the device */
     GO(drupe_event_wait(w->events[0], LONG));
     GO(drupe_array_over(w->arrays[0].memory, w->queue, DRUPE_INT64, 1, &shape[0], NULL, 0, &w->arrays[2]));
+    (void)drupe_array_host_reaches(&w->arrays[2]);
     bool right = !drupe_array_contiguous(&w->arrays[1]) && drupe_array_pointer(&w->arrays[2]) &&
                  values[0] == 1 && drupe_dtype_size(DRUPE_INT64) == 8 &&
                  drupe_dtype_find("int64") == DRUPE_INT64 && *drupe_dtype_name(DRUPE_INT64) &&
@@ -86,7 +114,67 @@ static drupe_status views(struct walker *w)
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+static drupe_status indexing(struct walker *w)
+{
+    const drupe_scalar zero = {.kind = DRUPE_SCALAR_KIND_INT}, one = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
+    const drupe_operand scalar = {.scalar = one};
+    const size_t n = 30;
+    GO(walk_open(w));
+    drupe_array *x = &w->arrays[0], *index = &w->arrays[1], *mask = &w->arrays[2], *counts = &w->arrays[3];
+    drupe_array *out = &w->arrays[4], *values = &w->arrays[5];
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &n, x));
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &n, index));
+    GO(drupe_array_sequence(x, zero, one));
+    GO(drupe_array_sequence(index, zero, one));
+    const drupe_index along = {index, 0, 0};
+    const drupe_selection selection = {&along, 1, 0, DRUPE_INDEX_RAISE};
+    GO(drupe_array_gather(x, &selection, out));
+    GO(drupe_array_scatter(x, &selection, &scalar));
+    drupe_array_clear(out);
+    GO(drupe_array_gather_along(x, index, 0, DRUPE_INDEX_CLIP, out));
+    GO(drupe_array_scatter_along(x, index, 0, &(drupe_operand){.array = out}));
+    drupe_array_clear(out);
+    GO(drupe_array_apply(DRUPE_OP_GREATER, (drupe_operand[2]){{.array = x}, {.scalar = zero}}, 2, mask));
+    GO(drupe_array_mask_count(mask, counts));
+    GO(drupe_array_mask_pick(x, mask, counts, n, values));
+    GO(drupe_array_mask_assign(x, mask, &(drupe_operand){.array = values}));
+    GO(drupe_array_mask_assign(x, mask, &scalar));
+    GO(drupe_array_mask_positions(mask, counts, n, out));
+    drupe_array_clear(out);
+    drupe_array_clear(counts);
+    GO(drupe_array_repeat_count(x, counts));
+    GO(drupe_array_repeat_positions(x, n, out));
+    static int64_t numbers[30];
+    GO(drupe_array_to_host(out, numbers, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    GO(drupe_queue_wait(w->queue, LONG));
+    return numbers[29] == 29 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* Random numbers, and their spectrum and back. */
+static drupe_status numbers(struct walker *w)
+{
+    static float values[2][20 * 30];
+    const size_t words = DRUPE_RANDOM_WORDS;
+    const drupe_random_request uniform = {.what = DRUPE_RANDOM_UNIFORM};
+    GO(walk_open(w));
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &words, &w->arrays[0]));
+    GO(drupe_array_assign(&w->arrays[0], &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}}));
+    GO(drupe_array_random(&w->arrays[0], &uniform, DRUPE_FLOAT32, 2, shape, &w->arrays[1]));
+    GO(drupe_array_fft(&w->arrays[1], 1, shape[1], DRUPE_FFT_HALF, false, 1, false, &w->arrays[2]));
+    GO(drupe_array_fft(&w->arrays[2], 1, shape[1], DRUPE_FFT_REALS, true, 1.0 / 30, true, &w->arrays[3]));
+    for (int i = 0; i < 2; i++) GO(drupe_array_to_host(&w->arrays[1 + 2 * i], values[i], &w->events[i]));
+    for (int i = 0; i < 2; i++) GO(drupe_event_wait(w->events[i], LONG));
+    for (size_t i = 0; i < shape[0] * shape[1]; i++)
+        if (values[0][i] - values[1][i] > 1e-5f || values[1][i] - values[0][i] > 1e-5f)
+            return DRUPE_E_INTERNAL;
+    return DRUPE_OK;
+}
+
 const walk_scene walk_array_scenes[] = {{"compute", compute, true},
+                                        {"numbers", numbers, false},
                                         {"compute checked", compute_checked, true},
                                         {"views", views, true},
+                                        {"indexing", indexing, true},
+                                        {"linear", linear, true},
                                         {NULL, NULL, false}};

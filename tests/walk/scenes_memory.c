@@ -93,6 +93,27 @@ static drupe_status between_processes(struct walker *w)
     return DRUPE_OK;
 }
 
+static void take_back(void *object)
+{
+    (void)object;
+}
+
+/* The scene's own bytes; a driver that cannot address them says so. */
+static drupe_status of_others(struct walker *w)
+{
+    static _Alignas(64) char bytes[256];
+    const drupe_keep keep = {bytes, take_back};
+    GO(walk_open(w));
+    drupe_status status = drupe_memory_borrow(w->queue, bytes, sizeof bytes, &keep, &w->memory[0]);
+    if (status == DRUPE_E_UNSUPPORTED) return DRUPE_OK;
+    GO(status);
+    GO(drupe_memory_borrow(w->queue, bytes + 8, 64, &keep, &w->memory[1]));
+    drupe_submission s = {.queue = w->queue};
+    GO(drupe_submit_fill(&s, bytes, "b", 1, sizeof bytes, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    return bytes[255] == 'b' ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 static drupe_status nothing(void *user)
 {
     (void)user;
@@ -174,6 +195,7 @@ const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
                                          {"between contexts", between_contexts, false},
                                          {"between backends", between_backends, false},
                                          {"between processes", between_processes, false},
+                                         {"of others", of_others, false},
                                          {"handed on", handed_on, false},
                                          {"checked", checked, false},
                                          {"large", large, false},

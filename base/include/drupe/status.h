@@ -40,6 +40,7 @@ typedef enum drupe_status {
     DRUPE_E_CHECK,        /* checked mode found a mistake of the program: see drupe/check.h */
     DRUPE_E_INTERNAL,     /* a defect of the engine or the driver */
     DRUPE_E_TASK,         /* a function of the caller that ran in a queue's order says so */
+    DRUPE_E_LINALG,       /* a matrix is singular, not positive definite, or nothing converges */
     DRUPE_STATUS_COUNT
 } drupe_status;
 

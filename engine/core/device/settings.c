@@ -26,6 +26,11 @@ static bool is_number(const char *value)
     return value[strspn(value, "0123456789")] == '\0' && strlen(value) < 20;
 }
 
+static bool is_library(const char *value)
+{
+    return strchr(value, '/') || strstr(value, ".so");
+}
+
 static bool is_threads(const char *value)
 {
     if (!is_number(value)) return false;
@@ -45,7 +50,7 @@ static const struct setting {
     bool (*good)(const char *value);
     const char *allowed;
 } settings[] = {
-    {"DRUPE_BLAS", {"none"}, NULL, "\"none\""},
+    {"DRUPE_BLAS", {"none"}, is_library, "\"none\", or the path of a library"},
     {"DRUPE_CACHE", {"0", "1"}, is_cache, "\"0\" or \"off\", or \"1\" or \"on\""},
     {"DRUPE_CACHE_SIZE", {NULL}, is_cache_size, "a number of bytes such as \"256M\" or \"2G\""},
     {"DRUPE_FORM", {"cpu", "gpu"}, NULL, "\"cpu\" or \"gpu\""},

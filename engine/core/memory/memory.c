@@ -148,7 +148,9 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     const drupe_backend *backend = pool->context->slot->backend;
     if (!backend->mem_export || memory->redzone) return no_names(pool->device);
     if (memory->imported) {
-        return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
+        return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to %s.",
+                               memory->lender.release ? "somebody else: copy it to memory of the engine first"
+                                                      : "another process, which exports it");
     }
     drupe_memory_users_get()->collect(NULL); /* what is over uses it no more */
     if (drupe_memory_in_use(memory)) {
@@ -205,6 +207,62 @@ drupe_status drupe_memory_import(drupe_queue *queue, const unsigned char handle[
         free(fresh);
         return status;
     }
+    *memory = fresh;
+    return DRUPE_OK;
+}
+
+/* --- Memory of others ----------------------------------------------------------------------------------- */
+
+static drupe_status check_borrow(const drupe_context *context, const void *pointer, size_t bytes)
+{
+    if (!pointer || bytes == 0 || bytes > UINTPTR_MAX - (uintptr_t)pointer)
+        return drupe_error_set(DRUPE_E_INVALID, "%zu bytes at %p are no memory.", bytes, pointer);
+    for (size_t i = 0; i < context->ndevices; i++) {
+        drupe_device *device = context->devices[i];
+        if (drupe_device_number(device, DRUPE_INFO_HAS_USM_SYSTEM, 0)) continue;
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "%s cannot address memory that others allocated. Copy it to the device.",
+                               device->filter);
+    }
+    return DRUPE_OK;
+}
+
+/* Memory of the context that has all of the bytes, retained, or NULL. */
+static drupe_memory *borrowed_from(const drupe_context *context, const void *pointer, size_t bytes)
+{
+    drupe_memory *memory = NULL;
+    if (drupe_registry_find(pointer, bytes, "borrow", &memory) != DRUPE_OK || !memory) return NULL;
+    size_t offset = (size_t)((const char *)pointer - (const char *)memory->base);
+    if (memory->context == context && offset % 16 == 0) return memory;
+    drupe_memory_release(memory);
+    return NULL;
+}
+
+drupe_status drupe_memory_borrow(drupe_queue *queue, void *pointer, size_t bytes, const drupe_keep *keep,
+                                 drupe_memory **memory)
+{
+    *memory = NULL;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_loss_check(drupe_base(queue)->device));
+    DRUPE_TRY(check_borrow(drupe_base(queue)->context, pointer, bytes));
+    *memory = borrowed_from(drupe_base(queue)->context, pointer, bytes);
+    if (*memory) {
+        keep->release(keep->object);
+        return DRUPE_OK;
+    }
+    drupe_memory *fresh = drupe_memory_new(drupe_pool_of(queue, DRUPE_MEM_HOST));
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->imported = true;
+    fresh->index = DRUPE_POOL_NEVER;
+    fresh->base = pointer;
+    fresh->room = bytes;
+    fresh->lender = *keep;
+    drupe_status status = drupe_registry_add(fresh);
+    if (status != DRUPE_OK) {
+        free(fresh);
+        return status;
+    }
+    lend(fresh, queue, DRUPE_MEM_HOST, bytes);
     *memory = fresh;
     return DRUPE_OK;
 }

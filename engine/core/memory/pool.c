@@ -62,12 +62,15 @@ void drupe_pool_discard(drupe_memory *memory)
     drupe_mark_drop(memory);
     const drupe_backend *backend = pool->context->slot->backend;
     const drupe_redzone_ops *ops = memory->guard_bytes ? drupe_redzone_ops_get() : NULL;
-    if (memory->imported)
-        backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
-    else if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory)))
+    const drupe_keep lender = memory->lender;
+    if (memory->imported) {
+        if (!lender.release) backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
+    } else if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory))) {
         backend->mem_free(pool->context, pool->device, pool->kind, (char *)memory->base - memory->redzone);
+    }
     if (!memory->imported) drupe_limit_return(pool, memory->room);
     free(memory);
+    if (lender.release) lender.release(lender.object);
 }
 
 size_t drupe_pool_trim_one(drupe_pool *pool)

@@ -3,7 +3,10 @@
  * Pieces that wait in a pool stay in it without references, so an allocation from a warm pool leaves the
  * table alone: it changes only when a driver is asked. Lookups, several per kernel, share the lock. A piece
  * is lent to whoever raises its references from zero; what is written in it then is read after a reference is
- * had. */
+ * had.
+ *
+ * Ranges lie beside each other, but for those of borrowed memory, which may overlap: of each entry is known
+ * how far it and those before it reach, so that a search knows when to end. */
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +14,7 @@
 /* Bases and ends lie beside the pointers, so that a search touches no block. */
 struct entry {
     uintptr_t base, end;
+    uintptr_t reach; /* the largest end from the first entry to this one */
     drupe_memory *memory;
 };
 static struct {
@@ -44,17 +48,51 @@ static drupe_status grow(void)
     return DRUPE_OK;
 }
 
+/* What changed at this place and behind it. */
+static void note_reach(size_t at)
+{
+    uintptr_t reach = at ? table.entries[at - 1].reach : 0;
+    for (size_t i = at; i < table.count; i++) {
+        struct entry *entry = &table.entries[i];
+        if (entry->end > reach) reach = entry->end;
+        if (i > at && entry->reach == reach) return;
+        entry->reach = reach;
+    }
+}
+
+/* Whether nobody has any of the bytes, but for the same context that borrowed them too. */
+static bool can_borrow(const drupe_memory *memory)
+{
+    uintptr_t base = (uintptr_t)memory->base;
+    for (size_t i = entries_up_to(base + memory->room - 1); i > 0 && table.entries[i - 1].reach > base; i--) {
+        const drupe_memory *other = table.entries[i - 1].memory;
+        if (table.entries[i - 1].end <= base) continue;
+        if (!other->lender.release || other->pool->context != memory->pool->context) return false;
+    }
+    return true;
+}
+
+static drupe_status add_locked(drupe_memory *memory)
+{
+    if (memory->lender.release && !can_borrow(memory))
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "%zu bytes at %p cannot be borrowed: another context, or other memory of the "
+                               "engine, has some of them. Copy them.",
+                               memory->room, memory->base);
+    DRUPE_TRY(grow());
+    uintptr_t base = (uintptr_t)memory->base;
+    size_t at = entries_up_to(base);
+    memmove(&table.entries[at + 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
+    table.entries[at] = (struct entry){.base = base, .end = base + memory->room, .memory = memory};
+    table.count++;
+    note_reach(at);
+    return DRUPE_OK;
+}
+
 drupe_status drupe_registry_add(drupe_memory *memory)
 {
     pthread_rwlock_wrlock(&table.lock);
-    drupe_status status = grow();
-    if (status == DRUPE_OK) {
-        uintptr_t base = (uintptr_t)memory->base;
-        size_t at = entries_up_to(base);
-        memmove(&table.entries[at + 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
-        table.entries[at] = (struct entry){.base = base, .end = base + memory->room, .memory = memory};
-        table.count++;
-    }
+    drupe_status status = add_locked(memory);
     pthread_rwlock_unlock(&table.lock);
     return status;
 }
@@ -67,6 +105,7 @@ void drupe_registry_remove(drupe_memory *memory)
     while (table.entries[at - 1].memory != memory) at--;
     memmove(&table.entries[at - 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
     table.count--;
+    note_reach(at - 1);
     pthread_rwlock_unlock(&table.lock);
 }
 
@@ -91,7 +130,7 @@ size_t drupe_registry_lent(drupe_memory ***list)
 static drupe_status check_outside(const char *what, uintptr_t address, size_t bytes, size_t following)
 {
     for (size_t i = following; i < table.count && bytes && table.entries[i].base - address < bytes; i++) {
-        if (!lent(table.entries[i].memory)) continue;
+        if (table.entries[i].memory->lender.release || !lent(table.entries[i].memory)) continue;
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
                                "%s: %zu bytes of host memory run into an allocation of the engine.", what,
                                bytes);
@@ -108,9 +147,17 @@ static drupe_status not_allocated(uintptr_t address, const char *what)
 static drupe_status find_locked(uintptr_t address, size_t bytes, const char *what, drupe_memory **memory)
 {
     size_t at = entries_up_to(address);
-    if (at == 0 || address >= table.entries[at - 1].end) return check_outside(what, address, bytes, at);
+    drupe_memory *owner = NULL; /* the last to begin; others that have all of the range are better */
+    for (size_t i = at; i > 0 && table.entries[i - 1].reach > address; i--) {
+        const struct entry *entry = &table.entries[i - 1];
+        if (address >= entry->end) continue;
+        if (!owner) owner = entry->memory;
+        if (bytes > entry->end - address || !drupe_object_try_retain(entry->memory)) continue;
+        *memory = entry->memory;
+        return DRUPE_OK;
+    }
+    if (!owner) return check_outside(what, address, bytes, at);
     /* Given back, or the last release is under way on another thread. */
-    drupe_memory *owner = table.entries[at - 1].memory;
     if (!drupe_object_try_retain(owner))
         return owner->redzone ? drupe_redzone_ops_get()->freed(owner, what, (void *)address)
                               : not_allocated(address, what);

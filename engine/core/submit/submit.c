@@ -185,6 +185,14 @@ static drupe_status check_declared(const drupe_kernel *kernel, size_t index, con
                            arg->size);
 }
 
+/* What the caller says that it points into, retained, or NULL. */
+static drupe_memory *given_memory(const drupe_submission *s, size_t index, const void *pointer)
+{
+    drupe_memory *memory = s->memories ? s->memories[index] : NULL;
+    bool inside = memory && (uintptr_t)pointer - (uintptr_t)memory->base < memory->size;
+    return inside ? drupe_memory_retain(memory) : NULL;
+}
+
 static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel *kernel, size_t index,
                                   const drupe_arg *arg, drupe_refs *refs)
 {
@@ -192,8 +200,8 @@ static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel 
     void *pointer;
     memcpy(&pointer, arg->value, sizeof pointer);
     if (!pointer) return DRUPE_OK;
-    drupe_memory *memory;
-    DRUPE_TRY(drupe_registry_find(pointer, 0, kernel->name, &memory));
+    drupe_memory *memory = given_memory(s, index, pointer);
+    if (!memory) DRUPE_TRY(drupe_registry_find(pointer, 0, kernel->name, &memory));
     if (!memory) {
         return drupe_error_set(
             DRUPE_E_INVALID,

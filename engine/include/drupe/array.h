@@ -105,6 +105,9 @@ DRUPE_API void drupe_array_clear(drupe_array *array);
 DRUPE_API bool drupe_array_contiguous(const drupe_array *array); /* in C order */
 /* The address of element [0, ..., 0]. */
 DRUPE_API void *drupe_array_pointer(const drupe_array *array);
+/* Whether the host can read and write the elements where they are, once the work on them is over: those in
+ * shared and host memory, and all on CPUs. */
+DRUPE_API bool drupe_array_host_reaches(const drupe_array *array);
 
 /* --- Views: all in place on a view made by drupe_array_view(); none touches elements ----------------------
  */
@@ -178,8 +181,7 @@ DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_op
 DRUPE_API drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start,
                                             drupe_scalar step) DRUPE_MUST_CHECK;
 
-/* a @ b by the array API's rules for 1-D and 2-D operands (stacks of matrices are DRUPE_E_UNSUPPORTED in this
- * release). `out` must be empty. */
+/* a @ b by the array API's rules, of stacks of matrices too, which broadcast. `out` must be empty. */
 DRUPE_API drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b,
                                           drupe_array *out) DRUPE_MUST_CHECK;
 

@@ -9,7 +9,11 @@
 #define DRUPE_DRUPE_H
 
 #include "drupe/array.h"
+#include "drupe/array_fft.h"
+#include "drupe/array_index.h"
+#include "drupe/array_linalg.h"
 #include "drupe/array_order.h"
+#include "drupe/array_random.h"
 #include "drupe/cache.h"
 #include "drupe/check.h"
 #include "drupe/device.h"

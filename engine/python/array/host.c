@@ -137,20 +137,19 @@ static void truths(uint8_t *bytes, size_t count)
 }
 
 /* Whether every byte of a bool is 0 or 1, as C and kernels that the user writes take it for granted. */
-static bool are_truths(const uint8_t *bytes, size_t count)
+bool drupe_py_are_truths(const uint8_t *bytes, size_t count)
 {
     uint8_t all = 0;
     for (size_t i = 0; i < count; i++) all |= bytes[i];
     return all <= 1;
 }
 
-/* Takes the view of `keepalive`, also on failure. */
-static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive)
+bool drupe_py_array_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive)
 {
     bool contiguous = PyBuffer_IsContiguous(&keepalive->view, 'C') != 0;
     bool bools = drupe_py_array_of(self)->dtype == DRUPE_BOOL;
     if (contiguous && keepalive->view.len > (Py_ssize_t)STAGE_MAX &&
-        (!bools || are_truths(keepalive->view.buf, (size_t)keepalive->view.len)))
+        (!bools || drupe_py_are_truths(keepalive->view.buf, (size_t)keepalive->view.len)))
         return upload(state, self, keepalive->view.buf, keepalive) &&
                settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&keepalive->view);
@@ -191,7 +190,7 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *
     }
     if (!self || keepalive->view.len == 0) {
         drupe_py_keepalive_free(keepalive);
-    } else if (!buffer_upload(state, self, keepalive)) {
+    } else if (!drupe_py_array_upload(state, self, keepalive)) {
         Py_CLEAR(self);
     }
     return cast(state, self, dtype);

@@ -1,34 +1,31 @@
 /* Basic indexing: integers, slices, Ellipsis and None, each giving a view. */
-#include "engine/python/array/py_array_room.h"
+#include "engine/python/array/key_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 
-/* A key taken apart: what happens to every axis, and where axes of size 1 come in. */
-typedef struct index_plan {
-    drupe_slice slices[DRUPE_MAX_DIMS];
-    int inserted[DRUPE_MAX_DIMS]; /* positions in the result, ascending */
-    int ninserted;
-    int axis;     /* the next axis of the array */
-    int out_axis; /* the next axis of the result */
-} index_plan;
-
-static bool key_refuse(PyObject *item)
+bool drupe_py_key_refuse(PyObject *item)
 {
-    PyErr_Format(
-        PyExc_IndexError,
-        "an array is indexed with integers, slices, ... and None, not with %s. For chosen elements, copy "
-        "to NumPy with x.asnumpy().",
-        Py_TYPE(item)->tp_name);
+    PyErr_Format(PyExc_IndexError,
+                 "an array is indexed with integers, slices, ..., None, and arrays of integers or bools, not "
+                 "with %s",
+                 Py_TYPE(item)->tp_name);
     return false;
 }
 
-static bool plan_integer(index_plan *plan, const drupe_array *array, PyObject *item)
+bool drupe_py_key_too_many(const drupe_array *array, int named)
+{
+    PyErr_Format(PyExc_IndexError, "too many indices: the array has %d dimensions, and %d were indexed",
+                 array->ndim, named);
+    return false;
+}
+
+bool drupe_py_plan_integer(index_plan *plan, const drupe_array *array, PyObject *item)
 {
     Py_ssize_t index = PyNumber_AsSsize_t(item, PyExc_IndexError);
     Py_ssize_t size = (Py_ssize_t)array->shape[plan->axis];
     if (index == -1 && PyErr_Occurred()) {
         /* NumPy's arrays claim to be integers, and most of them are not. */
-        return PyErr_ExceptionMatches(PyExc_TypeError) ? key_refuse(item) : false;
+        return PyErr_ExceptionMatches(PyExc_TypeError) ? drupe_py_key_refuse(item) : false;
     }
     if (index < -size || index >= size) {
         PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis %d with size %zd", index,
@@ -39,7 +36,7 @@ static bool plan_integer(index_plan *plan, const drupe_array *array, PyObject *i
     return true;
 }
 
-static bool plan_slice(index_plan *plan, const drupe_array *array, PyObject *item)
+bool drupe_py_plan_slice(index_plan *plan, const drupe_array *array, PyObject *item)
 {
     Py_ssize_t start, stop, step;
     if (PySlice_Unpack(item, &start, &stop, &step) < 0) return false;
@@ -49,7 +46,7 @@ static bool plan_slice(index_plan *plan, const drupe_array *array, PyObject *ite
     return true;
 }
 
-static void plan_rest(index_plan *plan, const drupe_array *array, int count)
+void drupe_py_plan_rest(index_plan *plan, const drupe_array *array, int count)
 {
     for (int i = 0; i < count; i++) {
         plan->slices[plan->axis] = (drupe_slice){0, 1, array->shape[plan->axis], false};
@@ -58,23 +55,26 @@ static void plan_rest(index_plan *plan, const drupe_array *array, int count)
     }
 }
 
+bool drupe_py_plan_new(index_plan *plan)
+{
+    if (plan->ninserted < DRUPE_MAX_DIMS) {
+        plan->inserted[plan->ninserted++] = plan->out_axis++;
+        return true;
+    }
+    PyErr_Format(PyExc_IndexError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
+    return false;
+}
+
 static bool plan_item(index_plan *plan, const drupe_array *array, PyObject *item, int fill)
 {
     if (item == Py_Ellipsis) {
-        plan_rest(plan, array, fill);
+        drupe_py_plan_rest(plan, array, fill);
         return true;
     }
-    if (item == Py_None) {
-        if (plan->ninserted < DRUPE_MAX_DIMS) {
-            plan->inserted[plan->ninserted++] = plan->out_axis++;
-            return true;
-        }
-        PyErr_Format(PyExc_IndexError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
-        return false;
-    }
-    if (PySlice_Check(item)) return plan_slice(plan, array, item);
-    if (PyIndex_Check(item) && !PyBool_Check(item)) return plan_integer(plan, array, item);
-    return key_refuse(item);
+    if (item == Py_None) return drupe_py_plan_new(plan);
+    if (PySlice_Check(item)) return drupe_py_plan_slice(plan, array, item);
+    if (PyIndex_Check(item) && !PyBool_Check(item)) return drupe_py_plan_integer(plan, array, item);
+    return drupe_py_key_refuse(item);
 }
 
 /* How many axes the items name; a second Ellipsis is an error. -1 on error. */
@@ -102,15 +102,24 @@ static bool plan_make(index_plan *plan, const drupe_array *array, PyObject *key)
     int ellipses, named = named_axes(items, count, &ellipses);
     memset(plan, 0, sizeof *plan);
     if (named < 0) return false;
-    if (named > array->ndim) {
-        PyErr_Format(PyExc_IndexError, "too many indices: the array has %d dimensions, and %d were indexed",
-                     array->ndim, named);
-        return false;
-    }
+    if (named > array->ndim) return drupe_py_key_too_many(array, named);
     for (Py_ssize_t i = 0; i < count; i++)
         if (!plan_item(plan, array, items[i], array->ndim - named)) return false;
-    plan_rest(plan, array, array->ndim - plan->axis);
+    drupe_py_plan_rest(plan, array, array->ndim - plan->axis);
     return true;
+}
+
+bool drupe_py_plan_view(drupe_py_state *state, const drupe_array *array, const index_plan *plan,
+                        drupe_array *view)
+{
+    drupe_array_view(array, view);
+    drupe_status status = drupe_array_slice(view, plan->slices);
+    for (int i = 0; status == DRUPE_OK && i < plan->ninserted; i++)
+        status = drupe_array_insert_axis(view, plan->inserted[i]);
+    if (status == DRUPE_OK) return true;
+    drupe_py_raise_on(state, array->queue);
+    drupe_array_clear(view);
+    return false;
 }
 
 /* The view that `key` selects. `view` is empty on failure. */
@@ -121,20 +130,22 @@ static bool view_make(PyObject *self, PyObject *key, drupe_array *view)
     index_plan plan;
     memset(view, 0, sizeof *view);
     if (!drupe_py_enter(state) || !plan_make(&plan, array, key)) return false;
-    drupe_array_view(array, view);
-    drupe_status status = drupe_array_slice(view, plan.slices);
-    for (int i = 0; status == DRUPE_OK && i < plan.ninserted; i++)
-        status = drupe_array_insert_axis(view, plan.inserted[i]);
-    if (status == DRUPE_OK) return true;
-    drupe_py_raise_on(state, array->queue);
-    drupe_array_clear(view);
-    return false;
+    return drupe_py_plan_view(state, array, &plan, view);
 }
 
 PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key)
 {
+    drupe_py_state *state = drupe_py_state_of(self);
     drupe_array view;
-    return view_make(self, key, &view) ? drupe_py_array_wrap(drupe_py_state_of(self), &view) : NULL;
+    if (drupe_py_key_advanced(state, key)) return drupe_py_index_get(self, key);
+    return view_make(self, key, &view) ? drupe_py_array_wrap(state, &view) : NULL;
+}
+
+PyObject *drupe_py_array_iter(PyObject *self)
+{
+    if (drupe_py_array_of(self)->ndim > 0) return PySeqIter_New(self);
+    PyErr_SetString(PyExc_TypeError, "an array without dimensions has nothing to iterate over");
+    return NULL;
 }
 
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index)
@@ -180,6 +191,7 @@ int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
         PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
         return -1;
     }
+    if (drupe_py_key_advanced(state, key)) return drupe_py_index_set(self, key, value) ? 0 : -1;
     if (!view_make(self, key, &view)) return -1;
     int found = drupe_py_operand_arg(state, value, &operand);
     bool good = found >= 0;

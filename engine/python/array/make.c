@@ -188,6 +188,11 @@ static PyObject *asarray_array(drupe_py_state *state, PyObject *object, const ma
     return drupe_py_array_convert(state, array, target->queue, target->kind, target->dtype);
 }
 
+static PyObject *none_for_null(PyObject *object)
+{
+    return object ? object : Py_None;
+}
+
 static PyObject *make_asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const drupe_py_signature signature =
@@ -205,7 +210,9 @@ static PyObject *make_asarray(PyObject *module, PyObject *const *args, Py_ssize_
     if (is_array)
         result = asarray_array(state, given[0], &target, copy);
     else if (copy == 0)
-        PyErr_SetString(PyExc_ValueError, "copy=False, but host data has to be copied to the device");
+        result = drupe_py_call("drupe.array._exchange", "shared", "(OOON)", given[0], none_for_null(given[1]),
+                               none_for_null(given[3]),
+                               drupe_py_queue_wrap(state, drupe_queue_retain(target.queue)));
     else
         result = drupe_py_array_from(state, given[0], target.queue, target.kind, target.dtype);
     target_clear(&target);

@@ -256,7 +256,7 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
 }
 
 /* Numbers beside those of the table's operations, for drupe_py_warm(). */
-enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL };
+enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL, WARM_INDEX = WARM_MATMUL + 3 };
 
 /* A cast that drops imaginary parts without a word is refused. */
 static bool parts_kept(const drupe_array *array, const drupe_operand *value)
@@ -306,6 +306,7 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         drupe_py_operand_refuse(object, "matmul");
         return NULL;
     }
+    if (!drupe_py_providers_find()) return NULL;
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
@@ -313,4 +314,14 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
     first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
     return drupe_py_array_wrap(state, &result);
+}
+
+PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *array, const drupe_array *other)
+{
+    return first_begin(state, warm_key(WARM_INDEX, array, other));
+}
+
+void drupe_py_index_end(PyThreadState *thread)
+{
+    first_end(thread);
 }

@@ -44,6 +44,9 @@ static PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t 
     }
     PyObject *given[4];
     drupe_operand operands[3];
+    /* where(condition) alone: where it is true. */
+    if (op == DRUPE_OP_WHERE && PyVectorcall_NARGS(nargsf) == 1 && !kwnames)
+        return drupe_py_call("drupe.array", "nonzero", "(O)", args[0]);
     if (!drupe_py_enter(state) ||
         !drupe_py_args(state, &signature, args, PyVectorcall_NARGS(nargsf), kwnames, given))
         return NULL;

@@ -12,6 +12,8 @@ static void array_release(void *array)
 void drupe_py_array_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
+    drupe_py_state *state = drupe_py_state_left(self);
+    if (state && state->unread_of == self) state->unread_of = NULL; /* others will have this address */
     drupe_py_release_on(drupe_py_array_of(self)->queue, array_release, drupe_py_array_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Array);
 }
@@ -232,12 +234,11 @@ static PyObject *module_reshape(PyObject *module, PyObject *args)
 
 static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    (void)self;
-    (void)args;
-    (void)kwargs;
-    PyErr_SetString(PyExc_TypeError, "an array on a device is never copied to the host implicitly: pass its "
-                                     "values, x.asnumpy() or drupe.array.asnumpy(x)");
-    return NULL;
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:__array__", names, &dtype, &copy)) return NULL;
+    if (drupe_py_array_unread(drupe_py_state_of(self), self)) return NULL;
+    return drupe_py_call("drupe.array._exchange", "numpys", "(OOO)", self, dtype, copy);
 }
 
 #define SUM_DOC(name, sentence)                                                                              \
@@ -278,7 +279,10 @@ PyMethodDef drupe_py_array_methods[] = {
     {"reshape", DRUPE_PY_KEYWORDS(array_reshape),
      PyDoc_STR("reshape($self, *shape, order='C', copy=None)\n--\n\n"
                "The elements in another shape: a view where that is possible.")},
-    {"__array__", DRUPE_PY_KEYWORDS(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
+    {"__array__", DRUPE_PY_KEYWORDS(array_to_array),
+     PyDoc_STR("__array__($self, dtype=None, *, copy=None)\n--\n\n"
+               "A view in NumPy where the host can address the elements; waits. TypeError elsewhere: call "
+               "asnumpy().")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -390,7 +394,7 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
-     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.\n\n"
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which broadcast.\n\n"
                "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
                "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
                ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},

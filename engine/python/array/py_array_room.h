@@ -76,7 +76,15 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, P
 PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out);
 /* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);
+/* Around a call that indexes `array` by `other` (or puts that there; may be NULL): the first of its kind runs
+ * without the GIL. What it uses must be owned by the caller. */
+PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *array,
+                                    const drupe_array *other);
+void drupe_py_index_end(PyThreadState *thread);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
+/* Before the first product or factorisation (py_linalg.c): drupe/array/_providers.py suggests libraries. Runs
+ * Python code then. False with an exception. */
+bool drupe_py_providers_find(void);
 
 /* --- Making and fetching (make.c, host.c, nested.c) ---------------------------------------------------- */
 
@@ -113,6 +121,28 @@ PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array);
 PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array);
 PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array);
 
+/* Whether every byte of a bool is 0 or 1, as C and kernels that the user writes take it for granted. */
+bool drupe_py_are_truths(const uint8_t *bytes, size_t count);
+/* Copy the elements of `keepalive`, a view that is filled, to the Array, which has as many. Taken, also on
+ * failure. */
+bool drupe_py_array_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive);
+
+/* --- Sharing memory with others (share.c, dlpack.c) ---------------------------------------------------- */
+
+/* Before others get the address of the elements: wait for the work on them. False with an exception, that of
+ * work that failed among them. */
+bool drupe_py_array_settled(drupe_py_state *state, const drupe_array *array, bool writes);
+/* An Array over memory of others, as `keepalive` (taken, if it succeeds) has it: its view holds that, and
+ * says where the elements are. NULL without an exception where the memory cannot be shared: it has to be
+ * copied. */
+PyObject *drupe_py_array_borrow(drupe_py_state *state, drupe_queue *queue, drupe_dtype dtype,
+                                drupe_py_keepalive *keepalive);
+int drupe_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags);
+void drupe_py_array_releasebuffer(PyObject *self, Py_buffer *view);
+/* Whether the array's last getbuffer() has failed; its exception is set again then. NumPy drops it, and calls
+ * __array__() next. */
+bool drupe_py_array_unread(drupe_py_state *state, PyObject *self);
+
 /* --- The parts of the type Array ----------------------------------------------------------------------- */
 
 /* The parts of the type Array, which number.c puts together. */
@@ -129,6 +159,8 @@ extern PyGetSetDef drupe_py_array_getset[];
 Py_ssize_t drupe_py_array_length(PyObject *self);
 PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key);
 int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value);
+/* An iterator over the first axis. */
+PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
@@ -143,6 +175,8 @@ bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
+extern PyMethodDef drupe_py_index_functions[], drupe_py_dlpack_functions[], drupe_py_numeric_functions[];
+extern PyMethodDef drupe_py_linalg_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

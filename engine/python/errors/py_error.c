@@ -49,6 +49,9 @@ static const struct {
     {DRUPE_E_TASK, "HostTaskError", NULL, "Look at the exception that it raised, the cause of this one.",
      "A host task failed, or a future that work waited for; `__cause__` is what it\n"
      "raised, where that is known."},
+    {DRUPE_E_LINALG, "LinAlgError", &PyExc_ValueError,
+     "Look at the matrices: linalg.cond() and linalg.matrix_rank() tell how near to singular they are.",
+     "A matrix is singular or not positive definite, or an iteration does not converge."},
 };
 
 #define TABLE_SIZE (sizeof table / sizeof *table)
@@ -90,12 +93,12 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
     Py_DECREF(attributes);
     if (base < 0) return -1;
     for (size_t i = 0; i < TABLE_SIZE; i++) {
-        /* Of a number that a type does not hold, as Python and NumPy call it. */
-        const bool overflows = table[i].status == DRUPE_E_OUT_OF_RANGE;
+        /* Most of all an index of an array, or a number that a type does not hold. */
+        const bool range = table[i].status == DRUPE_E_OUT_OF_RANGE;
         PyObject *bases =
-            overflows        ? PyTuple_Pack(3, state->device_error, *table[i].base, PyExc_OverflowError)
-            : table[i].base  ? PyTuple_Pack(2, state->device_error, *table[i].base)
-                             : PyTuple_Pack(1, state->device_error);
+            range           ? PyTuple_Pack(4, state->device_error, *table[i].base, PyExc_IndexError, PyExc_OverflowError)
+            : table[i].base ? PyTuple_Pack(2, state->device_error, *table[i].base)
+                            : PyTuple_Pack(1, state->device_error);
         if (!bases) return -1;
         int result =
             error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases, NULL);

@@ -170,6 +170,16 @@ static void exception_locate(PyObject *exception, uint32_t site)
     PyErr_Clear();
 }
 
+/* The error that decides the class. Who reads the result of a matrix that cannot be factored expects the exception
+ * that says so, as from NumPy, and not that the copy to the host did not run. */
+static drupe_error error_of(const drupe_failure *own, const drupe_failure *cause)
+{
+    drupe_error error = own->error;
+    if (error.status == DRUPE_E_DEPENDENCY && cause && cause->error.status == DRUPE_E_LINALG)
+        error.status = DRUPE_E_LINALG;
+    return error;
+}
+
 /* The exception of a failure, without that of its cause. */
 static PyObject *single_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                drupe_py_reader reader)
@@ -180,7 +190,8 @@ static PyObject *single_object(drupe_py_state *state, const drupe_failure *own, 
     const char *line = source == Py_None ? NULL : PyUnicode_AsUTF8(source);
     PyErr_Clear();
     (void)drupe_py_failure_text(own, cause, reader, line, text, sizeof text);
-    PyObject *exception = drupe_py_error_object(state, &own->error, own->device, text);
+    const drupe_error error = error_of(own, cause);
+    PyObject *exception = drupe_py_error_object(state, &error, own->device, text);
     if (exception && reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
     /* What is not known counts as a barrier. */
     if (own->kind == DRUPE_WORK_BARRIER && strcmp(own->label, operation) != 0) operation = NULL;

@@ -7,17 +7,22 @@ import math as _math
 import numbers as _numbers
 import operator as _operator
 import sys as _sys
+from importlib import import_module as _import_module
 
 from drupe import _engine
 from drupe.array._arguments import need as _need
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
+from drupe.array._einsum import einsum
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
                                       frexp, heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
                                       isscalar, ldexp, logaddexp2, nan_to_num, rad2deg,
                                       real_if_close, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
+from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
+                                   put, put_along_axis, select, take, take_along_axis)
+from drupe.array._exchange import from_dlpack
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
@@ -33,12 +38,14 @@ from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, 
 from drupe.array._padding import pad
 from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
                                  triu_indices, triu_indices_from, unravel_index)
+from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdot, vecdot
+from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
 from drupe.array._sets import (isin, searchsorted, union1d, unique, unique_all, unique_counts, unique_inverse,
                                unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
-                                 repeat, reshape, roll, stack, tile, tril, triu, unstack, vecdot)
+                                 repeat, reshape, roll, stack, tile, tril, triu, unstack)
 from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,
                                      nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
                                      nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
@@ -52,23 +59,29 @@ euler_gamma = 0.5772156649015329
 
 __all__ = ["Array", "DType", "HostCopyWarning", "__array_namespace_info__", "allow_host_copies", "arange", "asarray",
            "asnumpy", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip", "concat",
-           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "full",
-           "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean", "meshgrid",
-           "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
+           "count_nonzero", "diff", "e", "empty", "empty_like", "expand_dims", "eye", "finfo", "flip", "from_dlpack",
+           "full", "full_like", "iinfo", "inf", "isdtype", "linspace", "matmul", "matrix_transpose", "mean",
+           "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "repeat", "reshape",
            "result_type", "roll", "squeeze", "stack", "std", "tile", "to_device", "tril", "triu", "unstack", "var",
            "vecdot", "zeros", "zeros_like"]
 
 _KINDS = {bool: 1, int: 2, float: 3, complex: 4}  # of data types: what Python's numbers are in order
 _PLACES = {"b": 1, "i": 2, "u": 2, "f": 3, "c": 4}  # and of what kind a data type's numbers are
 
+__all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero", "insert", "nonzero", "place", "put",
+            "put_along_axis", "select", "take", "take_along_axis"]
+
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
 __all__ += [*_engine.operations, *_engine.dtypes]
+__all__ += ["cross", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "vdot"]
 dtype, round = DType, _round
 
 def __getattr__(name):
     """Say what there is instead of a name that is known from NumPy."""
+    if name == "linalg":
+        return _import_module("drupe.array.linalg")
     known = not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ())
     hint = _hint(name, known)
     raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))
@@ -284,6 +297,8 @@ def result_type(*arrays_and_dtypes):
     return DType("int64" if scalar == 2 else
                  ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
+
+from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
 
 for _name, _other in _ALIASES.items():
     if _other in globals():

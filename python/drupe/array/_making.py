@@ -213,8 +213,7 @@ def diagonal(x, /, offset=0, axis1=0, axis2=1):
     """The elements on a diagonal of the matrices that two axes make, along a new last axis.
 
     x: an array of two dimensions at least. offset: the column in which the diagonal begins, negative for a row. Returns
-    a view where the elements of x lie side by side, else a new array. ValueError: fewer dimensions, the same axis
-    twice.
+    a view. ValueError: fewer dimensions, the same axis twice.
 
     >>> da.diagonal(da.asarray([[1, 2], [3, 4]])).tolist()
     [1, 4]
@@ -224,12 +223,7 @@ def diagonal(x, /, offset=0, axis1=0, axis2=1):
     need("diagonal", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal needs 2 dimensions at least, and the array has {x.ndim}")
-    matrices = moveaxis(x, (axis1, axis2), (-2, -1))
-    rows, columns = matrices.shape[-2:]
-    chosen, count = _flat_diagonal(rows, columns, operator.index(offset))
-    if count == 0:
-        return _engine.empty((*matrices.shape[:-2], 0), x.dtype, queue=x.queue, usm_type=x.usm_type)
-    return matrices.reshape((*matrices.shape[:-2], rows * columns))[..., chosen]
+    return _engine._diagonal(moveaxis(x, (axis1, axis2), (-2, -1)), operator.index(offset))
 
 
 def trace(x, /, offset=0, axis1=0, axis2=1, dtype=None):

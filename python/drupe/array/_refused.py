@@ -17,7 +17,6 @@ _HOST = "Its result is on the host: take NumPy's of x.asnumpy()."
 _ONE_NUMBER = "Arrays hold numbers of one type: bool, integers, floating point and complex."
 
 INSTEAD = {
-    "random": "Take NumPy's numbers: asarray(numpy.random.default_rng().normal(size=n)).",
     "ndarray": "The class of arrays is Array.",
     "usm_ndarray": "The class of arrays is Array; arrays are made by asarray(), empty() and their like.",
     "usm_ndarray_repr": "Write repr(x).",
@@ -29,7 +28,6 @@ INSTEAD = {
     "vectorize": "A function of elements is written with operations on whole arrays, or as a kernel: drupe.Program.",
     "frompyfunc": "A function of elements is written with operations on whole arrays, or as a kernel: drupe.Program.",
     "piecewise": "Take where() or select(), which compute all choices and then choose.",
-    "choose": "Take select(), or where() for two choices.",
     "resize": "Take tile() to repeat elements, pad() to add some, and a slice to leave some out.",
     "broadcast": "Take broadcast_shapes() for the shape, and broadcast_arrays() for the views.",
     "asfortranarray": "Arrays are made in C order. x.T is a view with the axes reversed.",

@@ -4,6 +4,7 @@ import operator
 from drupe import _engine
 from drupe.array._arguments import in_c_order, need, several
 from drupe.array._axes import one_axis, some_axes
+from drupe.array._indexing import repeated
 
 _ops = _engine.operations
 
@@ -177,16 +178,20 @@ def roll(x, /, shift, *, axis=None):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Each element `repeats` times in a row along an axis; None flattens first. `repeats` is an integer.
+    """Each element `repeats` times in a row along an axis; None flattens first.
 
-    x: an array of any data type. Returns a new array. ValueError: a negative number.
+    x: an array of any data type. repeats: an integer, or integers in one dimension, one for each element along the
+    axis, whose sum is waited for. Returns a new array. ValueError: a negative number, or repeats that do not fit the axis;
+    TypeError: repeats that are no integers.
 
     >>> da.repeat(da.asarray([1, 2]), 2).tolist()
     [1, 1, 2, 2]
     """
-    if not hasattr(repeats, "__index__") or isinstance(repeats, _engine.Array):
-        raise TypeError("repeat: the number of repeats must be an integer here, the same for all elements")
     x, axis = (x.reshape(-1), 0) if axis is None else (x, one_axis(axis, x.ndim))
+    if isinstance(repeats, (_engine.Array, list, tuple)) or getattr(repeats, "ndim", 0):
+        return repeated(x, repeats, axis)
+    if not hasattr(repeats, "__index__"):
+        raise TypeError("repeat: the number of repeats is an integer, or an array of integers")
     if (repeats := operator.index(repeats)) < 0:
         raise ValueError(f"repeat: the number of repeats must not be negative, and {repeats} is")
     shape = x.shape
@@ -319,18 +324,3 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
         after, before = x[whole + (slice(1, None),)], x[whole + (slice(None, -1),)]
         x = after != before if x.dtype.kind == "b" else after - before
     return x if n else x.copy()
-
-
-def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis, which has the same size in both; complex numbers of x1 are conjugated.
-
-    x1, x2: arrays of numeric types that broadcast. axis: counted from the end. ValueError: the sizes differ.
-
-    >>> da.vecdot(da.asarray([1, 2]), da.asarray([3, 4])).item()
-    11
-    """
-    if x1.shape[axis] != x2.shape[axis]:
-        raise ValueError(f"vecdot: axis {axis} has sizes {x1.shape[axis]} and {x2.shape[axis]}")
-    if axis >= 0:
-        raise ValueError("vecdot counts its axis from the end: -1 is the last")
-    return _ops["sum"]((_ops["conj"](x1) if x1.dtype.kind == "c" else x1) * x2, axis=axis)

@@ -182,6 +182,10 @@ class Listing(Result):
             facts = (one["platform"], "driver " + (one["driver"] or "?"), one["version"], clock, computes, compiler,
                      one["pci_address"])
             yield one["filter"], ", ".join(filter(None, facts))
+        if self._facts:
+            from drupe.array._providers import summary
+
+            yield "linear algebra on CPUs", summary()
 
     def _notes(self):
         notes = []

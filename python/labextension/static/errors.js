@@ -8,7 +8,7 @@ const SHOWN = 3; // until all are asked for
 // As the exceptions are called in Python; a status that is not here is called what it is.
 const NAMES = { NO_MEMORY: 'DeviceMemoryError', BUILD_FAILED: 'BuildError', DEVICE_LOST: 'DeviceLostError',
   DEPENDENCY: 'DependencyError', CANCELLED: 'CancelledError', INTERNAL: 'InternalError', CHECK: 'CheckError',
-  TASK: 'HostTaskError', INVALID: 'InvalidArgumentError', UNSUPPORTED: 'UnsupportedError' };
+  TASK: 'HostTaskError', INVALID: 'InvalidArgumentError', UNSUPPORTED: 'UnsupportedError', LINALG: 'LinAlgError' };
 
 export class ErrorList {
   constructor(onCell) {

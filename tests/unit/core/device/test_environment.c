@@ -276,7 +276,7 @@ static void settings_are_understood_or_refused(void **state)
     static const struct {
         const char *name, *good[4], *bad[4];
     } cases[] = {
-        {"DRUPE_BLAS", {"none"}, {"openblas"}},
+        {"DRUPE_BLAS", {"none", "/opt/libblas", "libopenblas.so.0"}, {"openblas"}},
         {"DRUPE_CACHE", {"0", "1", "on", "OFF"}, {"yes", "2"}},
         {"DRUPE_CACHE_SIZE",
          {"256M", "2g", "1.5G", "18446744073709551615"},

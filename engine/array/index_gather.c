@@ -1,0 +1,309 @@
+/* Indexing by arrays of integers.
+ *
+ * The indexed array goes to the host's function as the stretch of memory that its elements lie in, so that
+ * views are neither copied nor, when they are written, copied back. Indices become int64 on the device first,
+ * which leaves one loop for all of their types. */
+#include "array/index_room.h"
+#include "math/gather.h"
+#include <string.h>
+
+static drupe_status run_gather(void *const *pointers, const void *params)
+{
+    return drupe_gather_run(params, pointers[1], (const int64_t *const *)(pointers + 2), pointers[0]);
+}
+
+static drupe_status run_scatter(void *const *pointers, const void *params)
+{
+    return drupe_scatter_run(params, pointers[0], (const int64_t *const *)(pointers + 2), pointers[1]);
+}
+
+static drupe_status run_fold(void *const *pointers, const void *params)
+{
+    return drupe_gather_fold(params, (const int64_t *const *)(pointers + 1), pointers[0]);
+}
+
+/* An index space with what belongs to it. */
+typedef struct job {
+    drupe_gather g;
+    index_pack packs[DRUPE_MAX_DIMS];
+    int count;                    /* of packs */
+    size_t shape[DRUPE_MAX_DIMS]; /* of the space */
+    int ndim;
+    size_t size;
+    drupe_array span; /* of the indexed array, where that is not empty */
+} job;
+
+static void job_clear(job *j)
+{
+    for (int k = 0; k < j->count; k++) drupe_array_clear(&j->packs[k].array);
+    drupe_array_clear(&j->span);
+}
+
+/* --- Index arrays --------------------------------------------------------------------------------------- */
+
+static drupe_status check_index(const drupe_array *x, const drupe_array *index)
+{
+    const dtype_row *row = drupe_dtype_row(index->dtype);
+    DRUPE_TRY(drupe_index_same_queue(x, index));
+    if (row->kind != KIND_BOOL && row->kind < KIND_FLOAT) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID,
+                           "indices are integers, and this array holds %s: convert it with astype(int64)",
+                           row->name);
+}
+
+/* One more index array, for axis `axis` of x. */
+static drupe_status job_add(job *j, const drupe_array *x, const drupe_array *index, int axis, int named,
+                            drupe_index_mode mode)
+{
+    index_pack *pack = &j->packs[j->count];
+    DRUPE_TRY(check_index(x, index));
+    if (x->shape[axis] == 0 && index->size)
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                               "axis %d has no elements, so that every index is out of bounds for it", named);
+    DRUPE_TRY(drupe_index_apart(index, DRUPE_INT64, x, &pack->array));
+    pack->length = (int64_t)x->shape[axis];
+    pack->step = x->strides[axis];
+    pack->named = named;
+    j->g.mode = mode;
+    j->count++;
+    return DRUPE_OK;
+}
+
+/* Give the packs from `first` on to the function's parameters; the axes of their common shape begin at
+ * `begin` among those of the index space and are `ndim` axes. */
+static void packs_place(const index_pack *packs, int count, int begin, int ndim, drupe_gather *g)
+{
+    g->arrays = count;
+    for (int k = 0; k < count; k++) {
+        g->length[k] = packs[k].length;
+        g->step[k] = packs[k].step;
+        g->axis[k] = packs[k].named;
+        for (int d = 0; d < ndim; d++)
+            g->index[k][begin + d] = drupe_layout_stride(&packs[k].array, ndim, d);
+    }
+}
+
+static drupe_status packs_broadcast(const index_pack *packs, int count, int *ndim,
+                                    size_t shape[DRUPE_MAX_DIMS])
+{
+    const drupe_array *arrays[DRUPE_MAX_DIMS];
+    for (int k = 0; k < count; k++) arrays[k] = &packs[k].array;
+    if (drupe_shape_broadcast(arrays, (size_t)count, ndim, shape) == DRUPE_OK) return DRUPE_OK;
+    const drupe_error why = *drupe_error_last();
+    return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "index arrays that pick together have one shape: %s",
+                           why.text);
+}
+
+/* Replace the first packs by one that holds positions in the array's memory, until few enough are left. */
+static drupe_status packs_fold(job *j)
+{
+    while (j->count > DRUPE_GATHER_ARRAYS) {
+        drupe_gather g = {.base = j->g.base, .mode = j->g.mode, .element = 8};
+        size_t shape[DRUPE_MAX_DIMS];
+        index_pack folded = {.length = (int64_t)j->span.size, .step = 1};
+        DRUPE_TRY(packs_broadcast(j->packs, DRUPE_GATHER_ARRAYS, &g.ndim, shape));
+        DRUPE_TRY(drupe_array_result(j->packs[0].array.queue, DRUPE_MEM_DEVICE, DRUPE_INT64, g.ndim, shape,
+                                     &folded.array));
+        packs_place(j->packs, DRUPE_GATHER_ARRAYS, 0, g.ndim, &g);
+        memcpy(g.shape, shape, sizeof(shape));
+        memcpy(g.other, folded.array.strides, sizeof(g.other));
+        const drupe_array *arrays[DRUPE_GATHER_ARRAYS + 1] = {&folded.array};
+        for (int k = 0; k < DRUPE_GATHER_ARRAYS; k++) arrays[k + 1] = &j->packs[k].array;
+        drupe_gather_prepare(&g);
+        const drupe_call call = {.label = "indices",
+                                 .fn = run_fold,
+                                 .params = &g,
+                                 .params_size = sizeof(g),
+                                 .arrays = arrays,
+                                 .count = DRUPE_GATHER_ARRAYS + 1,
+                                 .writes = 1,
+                                 .reads = ~UINT32_C(1)};
+        drupe_status status = folded.array.size ? drupe_array_call(&call) : DRUPE_OK;
+        if (status != DRUPE_OK) {
+            drupe_array_clear(&folded.array);
+            return status;
+        }
+        for (int k = 0; k < DRUPE_GATHER_ARRAYS; k++) drupe_array_clear(&j->packs[k].array);
+        j->count -= DRUPE_GATHER_ARRAYS - 1;
+        j->packs[0] = folded;
+        memmove(j->packs + 1, j->packs + DRUPE_GATHER_ARRAYS, (size_t)(j->count - 1) * sizeof(*j->packs));
+        memset(j->packs + j->count, 0, (DRUPE_GATHER_ARRAYS - 1) * sizeof(*j->packs));
+        j->g.base = 0;
+    }
+    return DRUPE_OK;
+}
+
+/* --- Index spaces --------------------------------------------------------------------------------------- */
+
+static drupe_status axis_add(job *j, size_t length, ptrdiff_t at)
+{
+    if (j->ndim == DRUPE_MAX_DIMS)
+        return drupe_error_set(DRUPE_E_INVALID, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
+    j->shape[j->ndim] = length;
+    j->g.at[j->ndim++] = at;
+    return DRUPE_OK;
+}
+
+/* Axes `from` to before `to` of those of x that are not indexed. */
+static drupe_status rest_add(job *j, const drupe_array *x, const bool *indexed, int from, int to)
+{
+    for (int d = 0, number = 0; d < x->ndim; d++) {
+        if (indexed[d]) continue;
+        if (number >= from && number < to) DRUPE_TRY(axis_add(j, x->shape[d], x->strides[d]));
+        number++;
+    }
+    return DRUPE_OK;
+}
+
+static void job_close(job *j)
+{
+    j->size = 1;
+    for (int d = 0; d < j->ndim; d++) j->size *= j->shape[d];
+    j->g.ndim = j->ndim;
+    memcpy(j->g.shape, j->shape, sizeof(j->shape));
+}
+
+static drupe_status job_of_selection(job *j, const drupe_array *x, const drupe_selection *selection)
+{
+    bool indexed[DRUPE_MAX_DIMS] = {false};
+    size_t points[DRUPE_MAX_DIMS];
+    int npoints = 0;
+    j->g.element = drupe_dtype_size(x->dtype);
+    if (x->size) drupe_index_span(x, &j->span, &j->g.base);
+    for (size_t k = 0; k < selection->count; k++) {
+        const drupe_index *index = &selection->indices[k];
+        indexed[index->axis] = true;
+        DRUPE_TRY(job_add(j, x, index->array, index->axis, index->named, selection->mode));
+    }
+    DRUPE_TRY(packs_broadcast(j->packs, j->count, &npoints, points));
+    DRUPE_TRY(packs_fold(j));
+    DRUPE_TRY(rest_add(j, x, indexed, 0, selection->place));
+    const int begin = j->ndim;
+    for (int d = 0; d < npoints; d++) DRUPE_TRY(axis_add(j, points[d], 0));
+    DRUPE_TRY(rest_add(j, x, indexed, selection->place, DRUPE_MAX_DIMS));
+    packs_place(j->packs, j->count, begin, npoints, &j->g);
+    job_close(j);
+    return DRUPE_OK;
+}
+
+static drupe_status along_clash(const drupe_array *x, const drupe_array *indices)
+{
+    char first[128], second[128];
+    drupe_shape_text(x->ndim, x->shape, first, sizeof(first));
+    drupe_shape_text(indices->ndim, indices->shape, second, sizeof(second));
+    return drupe_error_set(DRUPE_E_INVALID,
+                           "an array of shape %s and its indices of shape %s must have the same number of "
+                           "dimensions, and lengths that are equal or 1 beside the indexed axis",
+                           first, second);
+}
+
+static drupe_status job_along(job *j, const drupe_array *x, const drupe_array *indices, int axis,
+                              drupe_index_mode mode)
+{
+    if (x->ndim != indices->ndim) return along_clash(x, indices);
+    j->g.element = drupe_dtype_size(x->dtype);
+    if (x->size) drupe_index_span(x, &j->span, &j->g.base);
+    DRUPE_TRY(job_add(j, x, indices, axis, axis, mode));
+    for (int d = 0; d < x->ndim; d++) {
+        const size_t own = x->shape[d], other = indices->shape[d];
+        if (d != axis && own != other && own != 1 && other != 1) return along_clash(x, indices);
+        const bool by_index = d == axis || own == 1;
+        DRUPE_TRY(axis_add(j, by_index ? other : own, by_index ? 0 : x->strides[d]));
+    }
+    packs_place(j->packs, 1, 0, j->ndim, &j->g);
+    job_close(j);
+    return DRUPE_OK;
+}
+
+/* --- The work ------------------------------------------------------------------------------------------- */
+
+/* `first` is written, `second` read. */
+static drupe_status job_submit(job *j, const char *label, drupe_call_fn fn, const drupe_array *first,
+                               bool keeps, const drupe_array *second)
+{
+    const drupe_array *arrays[DRUPE_GATHER_ARRAYS + 2] = {first, second};
+    for (int k = 0; k < j->count; k++) arrays[k + 2] = &j->packs[k].array;
+    drupe_gather_prepare(&j->g);
+    const drupe_call call = {.label = label,
+                             .fn = fn,
+                             .params = &j->g,
+                             .params_size = sizeof(j->g),
+                             .arrays = arrays,
+                             .count = (size_t)j->count + 2,
+                             .writes = 1,
+                             .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1)};
+    return drupe_array_call(&call);
+}
+
+static drupe_status gather(job *j, const drupe_array *x, drupe_array *out)
+{
+    DRUPE_TRY(drupe_array_result(x->queue, drupe_memory_kind(x->memory), x->dtype, j->ndim, j->shape, out));
+    if (out->size == 0) return DRUPE_OK;
+    memcpy(j->g.other, out->strides, sizeof(j->g.other));
+    drupe_status status = job_submit(j, "take", run_gather, out, false, &j->span);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}
+
+static drupe_status scatter(job *j, const drupe_array *x, const drupe_operand *value)
+{
+    drupe_array packed = {0}, view = {0};
+    DRUPE_TRY(drupe_layout_writable(x));
+    if (value->array) {
+        drupe_array_view(value->array, &view);
+        drupe_index_drop_leading(&view, j->ndim);
+        drupe_status status = drupe_array_broadcast(&view, j->ndim, j->shape);
+        drupe_array_clear(&view);
+        DRUPE_TRY(status);
+    }
+    if (j->size == 0) return DRUPE_OK;
+    DRUPE_TRY(drupe_index_value(value, x, &packed));
+    drupe_array_view(&packed, &view);
+    drupe_index_drop_leading(&view, j->ndim);
+    for (int d = 0; d < j->ndim; d++) j->g.other[d] = drupe_layout_stride(&view, j->ndim, d);
+    drupe_status status = job_submit(j, "put", run_scatter, &j->span, true, &packed);
+    drupe_array_clear(&view);
+    drupe_array_clear(&packed);
+    return status;
+}
+
+drupe_status drupe_array_gather(const drupe_array *x, const drupe_selection *selection, drupe_array *out)
+{
+    job j = {0};
+    drupe_status status = job_of_selection(&j, x, selection);
+    if (status == DRUPE_OK) status = gather(&j, x, out);
+    job_clear(&j);
+    return status;
+}
+
+drupe_status drupe_array_scatter(const drupe_array *x, const drupe_selection *selection,
+                                 const drupe_operand *value)
+{
+    job j = {0};
+    drupe_status status = job_of_selection(&j, x, selection);
+    if (status == DRUPE_OK) status = scatter(&j, x, value);
+    job_clear(&j);
+    return status;
+}
+
+drupe_status drupe_array_gather_along(const drupe_array *x, const drupe_array *indices, int axis,
+                                      drupe_index_mode mode, drupe_array *out)
+{
+    job j = {0};
+    drupe_status status = job_along(&j, x, indices, axis, mode);
+    if (status == DRUPE_OK) status = gather(&j, x, out);
+    job_clear(&j);
+    return status;
+}
+
+drupe_status drupe_array_scatter_along(const drupe_array *x, const drupe_array *indices, int axis,
+                                       const drupe_operand *value)
+{
+    job j = {0};
+    drupe_status status = job_along(&j, x, indices, axis, DRUPE_INDEX_RAISE);
+    for (int d = 0; status == DRUPE_OK && d < x->ndim; d++)
+        if (d != axis && j.shape[d] != x->shape[d]) status = along_clash(x, indices);
+    if (status == DRUPE_OK) status = scatter(&j, x, value);
+    job_clear(&j);
+    return status;
+}

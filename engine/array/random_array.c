@@ -1,0 +1,131 @@
+/* Arrays of random numbers: checks, and calls of math/random.h as work of the queue. */
+#include "array/array_room.h"
+#include "drupe/array_random.h"
+#include "math/random.h"
+#include <string.h>
+
+_Static_assert(sizeof(drupe_philox) == DRUPE_RANDOM_WORDS * sizeof(uint64_t), "the state's words");
+
+typedef struct random_params {
+    drupe_random_request request;
+    size_t n, element; /* of the result */
+    bool is_bool;
+} random_params;
+
+/* The numbers of an own distribution; a parameter comes from an array or from the request. */
+static void draw_law(drupe_philox *state, const random_params *p, void *const *pointers, void *out)
+{
+    static const drupe_random_kind kinds[] = {DRUPE_RANDOM_NORMAL,  DRUPE_RANDOM_EXPONENTIAL,
+                                              DRUPE_RANDOM_GAMMA,   DRUPE_RANDOM_BETA,
+                                              DRUPE_RANDOM_POISSON, DRUPE_RANDOM_BINOMIAL};
+    const drupe_random_request *request = &p->request;
+    drupe_random_law law = {.kind = kinds[request->law], .wide = p->element == sizeof(double)};
+    law.a = request->arrays[0] ? *pointers++ : &request->numbers[0];
+    law.b = request->arrays[1] ? *pointers : &request->numbers[1];
+    law.a_step = request->arrays[0] != NULL;
+    law.b_step = request->arrays[1] != NULL;
+    drupe_random_draw(state, &law, p->n, out);
+}
+
+static drupe_status random_run(void *const *pointers, const void *params)
+{
+    const random_params *p = params;
+    const drupe_random_request *request = &p->request;
+    drupe_philox *state = pointers[0];
+    int64_t *integers = pointers[1];
+    switch (request->what) {
+    case DRUPE_RANDOM_UNIFORM:
+        if (p->element == sizeof(double))
+            drupe_random_doubles(state, p->n, pointers[1]);
+        else
+            drupe_random_floats(state, p->n, pointers[1]);
+        break;
+    case DRUPE_RANDOM_INTEGERS:
+        drupe_random_integers(state, p->is_bool ? 0 : (unsigned)p->element, request->low, request->range,
+                              p->n, pointers[1]);
+        break;
+    case DRUPE_RANDOM_PERMUTATION: drupe_random_permutation(state, p->n, integers); break;
+    case DRUPE_RANDOM_SAMPLE:
+        if (!(request->range == 2
+                  ? drupe_random_deal(state, (size_t)request->low, p->n, integers)
+                  : drupe_random_sample(state, request->low, p->n, request->range == 1, integers)))
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to draw %zu different integers.", p->n);
+        break;
+    case DRUPE_RANDOM_LAW: draw_law(state, p, pointers + 2, pointers[1]); break;
+    }
+    return DRUPE_OK;
+}
+
+/* --- Checks
+ * ------------------------------------------------------------------------------------------------------ */
+
+static bool type_fits(const drupe_random_request *request, drupe_dtype dtype)
+{
+    const bool is_float = dtype == DRUPE_FLOAT32 || dtype == DRUPE_FLOAT64;
+    switch (request->what) {
+    case DRUPE_RANDOM_UNIFORM: return is_float;
+    case DRUPE_RANDOM_INTEGERS:
+        return dtype == DRUPE_BOOL || strchr("iu", drupe_dtype_row(dtype)->typestr[0]);
+    case DRUPE_RANDOM_PERMUTATION:
+    case DRUPE_RANDOM_SAMPLE: return dtype == DRUPE_INT64;
+    case DRUPE_RANDOM_LAW: break;
+    }
+    if (request->law <= DRUPE_LAW_EXPONENTIAL) return is_float;
+    return dtype == (request->law >= DRUPE_LAW_POISSON ? DRUPE_INT64 : DRUPE_FLOAT64);
+}
+
+static drupe_status check(const drupe_array *state, const drupe_random_request *request, drupe_dtype dtype,
+                          size_t n)
+{
+    if (state->dtype != DRUPE_INT64 || state->size != DRUPE_RANDOM_WORDS || !drupe_array_contiguous(state))
+        return drupe_error_set(DRUPE_E_INVALID, "the state of a generator is an int64 array of %d elements",
+                               DRUPE_RANDOM_WORDS);
+    if (drupe_dtype_size(dtype) == 0 || !type_fits(request, dtype))
+        return drupe_error_set(DRUPE_E_INVALID, "random numbers of this distribution cannot be %s",
+                               drupe_dtype_name(dtype));
+    if (request->what == DRUPE_RANDOM_SAMPLE && request->low < n)
+        return drupe_error_set(DRUPE_E_INVALID, "%zu different integers cannot be taken from %zu", n,
+                               (size_t)request->low);
+    for (int i = 0; i < 2; i++) {
+        const drupe_array *a = request->arrays[i];
+        if (!a) continue;
+        if (a->dtype != DRUPE_FLOAT64 || a->size != n || !drupe_array_contiguous(a))
+            return drupe_error_set(DRUPE_E_INVALID,
+                                   "parameter %d of a distribution is a float64 array of %zu elements "
+                                   "in C order, or a number",
+                                   i + 1, n);
+        if (a->queue != state->queue)
+            return drupe_error_set(DRUPE_E_PLACEMENT,
+                                   "parameters of a distribution are on another queue than the "
+                                   "generator: bring them there with to_device()");
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_array_random(const drupe_array *state, const drupe_random_request *request,
+                                drupe_dtype dtype, int ndim, const size_t *shape, drupe_array *out)
+{
+    size_t n = 1;
+    for (int i = 0; i < ndim; i++) n *= shape[i];
+    DRUPE_TRY(check(state, request, dtype, n));
+    DRUPE_TRY(drupe_array_result(state->queue, DRUPE_MEM_DEVICE, dtype, ndim, shape, out));
+    if (out->size == 0) return DRUPE_OK;
+    const random_params params = {*request, out->size, drupe_dtype_size(dtype), dtype == DRUPE_BOOL};
+    const drupe_array *arrays[4] = {state, out};
+    drupe_call call = {.label = "random",
+                       .fn = random_run,
+                       .params = &params,
+                       .params_size = sizeof params,
+                       .arrays = arrays,
+                       .count = 2,
+                       .reads = 1,
+                       .writes = 3};
+    for (int i = 0; i < 2; i++)
+        if (request->what == DRUPE_RANDOM_LAW && request->arrays[i]) {
+            call.reads |= 1u << call.count;
+            arrays[call.count++] = request->arrays[i];
+        }
+    drupe_status status = drupe_array_call(&call);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}
