@@ -46,8 +46,8 @@ def test_every_type(dtype):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for call in names.calls(names.CALLS) + names.calls(names.METHODS):
-            if names.missing(call):
-                continue
+            if call.startswith("unwrap") and np.dtype(dtype).kind in "biu":
+                continue  # of which NumPy's differences wrap
             try:
                 expected = names.NUMPYS_OWN[call](host) if call in names.NUMPYS_OWN else \
                     eval(call, {**vars(np), "np": np, **host})

@@ -32,7 +32,7 @@ from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, cop
                                  indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
-                                  ptp, reduce_hypot, trapezoid)
+                                  ptp, reduce_hypot, trapezoid, unwrap)
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
                                 partition, sort, top_k)
 from drupe.array._padding import pad
@@ -42,8 +42,8 @@ from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdo
 from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
-from drupe.array._sets import (isin, searchsorted, union1d, unique, unique_all, unique_counts, unique_inverse,
-                               unique_values)
+from drupe.array._sets import (intersect1d, isin, searchsorted, setdiff1d, setxor1d, union1d, unique, unique_all,
+                               unique_counts, unique_inverse, unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, reshape, roll, stack, tile, tril, triu, unstack)
 from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,

@@ -123,7 +123,7 @@ def ravel_multi_index(multi_index, dims, /, mode="raise", order="C"):
     axes = list(range(len(dims)))
     place, step = 0, 1
     for axis in reversed(axes) if in_c_order("ravel_multi_index", order) else axes:
-        index, length = multi_index[axis], dims[axis]
+        index, length = multi_index[axis].astype("int64", copy=False), dims[axis]
         if mode == "wrap":
             index = index % length
         elif mode == "clip":

@@ -141,3 +141,38 @@ def union1d(ar1, ar2):
     from drupe.array import concat
 
     return unique(concat([ar1.reshape(-1), ar2.reshape(-1)]))
+
+
+def intersect1d(x1, x2, /):
+    """The distinct elements that are in both, in order. Waits for their number.
+
+    x1, x2: arrays of one kind, of any shapes.
+
+    >>> da.intersect1d(da.asarray([3, 1, 3]), da.asarray([3, 4])).tolist()
+    [3]
+    """
+    found = unique_values(x1)
+    return found[isin(found, x2)]
+
+
+def setdiff1d(x1, x2, /):
+    """The distinct elements of x1 that are not in x2, in order. Waits for their number.
+
+    x1, x2: arrays of one kind, of any shapes.
+
+    >>> da.setdiff1d(da.asarray([3, 1, 3]), da.asarray([3, 4])).tolist()
+    [1]
+    """
+    found = unique_values(x1)
+    return found[isin(found, x2, invert=True)]
+
+
+def setxor1d(x1, x2, /):
+    """The distinct elements that are in one of both alone, in order. Waits for their number.
+
+    x1, x2: arrays of one kind, of any shapes.
+
+    >>> da.setxor1d(da.asarray([3, 1, 3]), da.asarray([3, 4])).tolist()
+    [1, 4]
+    """
+    return union1d(setdiff1d(x1, x2), setdiff1d(x2, x1))
