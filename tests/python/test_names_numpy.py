@@ -171,6 +171,13 @@ def test_writing_in_place(device, everywhere):
     same(x, np.full_like(a, 2), "fill")
 
 
+def test_numbers_of_arrays_in_lists(device, everywhere):
+    x, a = everywhere(device)["F"], HOST["F"]
+    listed = [[x[i, j] for j in range(3)] for i in range(2)]
+    same(da.asarray(listed, device=device), a, "nested lists of arrays without dimensions")
+    same(da.asarray([x[0, 0], 2, True], dtype="float32", device=device), np.asarray([1.5, 2, 1], "float32"), "mixed")
+
+
 @pytest.mark.parametrize("call, error, words", [
     ("ravel([1])", TypeError, "asarray"), ("split(V, 4)", ValueError, "array_split"),
     ("array_split(V, 0)", ValueError, "larger"), ("vsplit(V, 2)", ValueError, "2 dimensions"),
