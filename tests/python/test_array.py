@@ -193,7 +193,7 @@ def test_tables_of_pandas(device):
 
 
 @pytest.mark.parametrize("name, hint", [
-    ("ndarray", "class of arrays is Array"), ("random", "default_rng"), ("vectorize", "drupe.Program"),
+    ("ndarray", "class of arrays is Array"), ("vectorize", "drupe.Program"),
     ("resize", "tile"), ("kaiser", r"asarray\(numpy.kaiser\(x.asnumpy\(\), ...\)\)"),
     ("nonsense", "no attribute 'nonsense'$")])
 def test_names_of_numpy_that_are_missing_say_what_there_is(name, hint):

@@ -15,8 +15,9 @@ from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
 from drupe.array._einsum import einsum
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
-                                      heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
-                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
+                                      frexp, heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
+                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg,
+                                      real_if_close, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
 from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
                                    put, put_along_axis, select, take, take_along_axis)
@@ -30,10 +31,12 @@ from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, cop
                                  indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
-                                  ptp, reduce_hypot, trapezoid)
+                                  ptp, reduce_hypot, trapezoid, unwrap)
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
                                 lexsort, partition, sort, top_k)
 from drupe.array._padding import pad
+from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
+                                 triu_indices, triu_indices_from, unravel_index)
 from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdot, vecdot
 from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES

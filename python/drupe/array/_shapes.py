@@ -30,7 +30,7 @@ def reshape_method(x, shape, options):
     return reshape(x, shape, **options)
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, axis=0):
     """The arrays one after the other along an axis; None flattens them first.
 
     arrays: a sequence of arrays whose shapes are the same outside of the axis. Returns a new array of the common data
@@ -66,7 +66,7 @@ def concat(arrays, /, *, axis=0):
     return out
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays, /, axis=0):
     """The arrays side by side along a new axis.
 
     arrays: a sequence of arrays of one shape. axis: the place of the new axis in the result. Returns a new array of the
@@ -117,7 +117,7 @@ def broadcast_arrays(*arrays):
     return tuple(_engine.broadcast_to(x, shape) for x in arrays)
 
 
-def flip(x, /, *, axis=None):
+def flip(x, /, axis=None):
     """A view with the order of the elements reversed along the axes, None for all.
 
     x: an array of any data type. axis: one axis, or several in a tuple. IndexError: an axis that x does not have.
@@ -149,7 +149,7 @@ def moveaxis(x, source, destination, /):
     return _engine.permute_dims(x, tuple(places[a] if a in go else next(rest) for a in range(x.ndim)))
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x, /, shift, axis=None):
     """The elements moved along the axes by `shift` places; what leaves at the end comes in at the beginning. None moves
     through the flattened array.
 
@@ -177,7 +177,7 @@ def roll(x, /, shift, *, axis=None):
     return x if axes else x.copy()
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x, repeats, /, axis=None):
     """Each element `repeats` times in a row along an axis; None flattens first.
 
     x: an array of any data type. repeats: an integer, or integers in one dimension, one for each element along the
@@ -221,7 +221,7 @@ def tile(x, repetitions, /):
     return together.copy().reshape(tuple(n * length for n, length in zip(times, shape)))
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x, /, axis=0):
     """Views of the parts of x along an axis, as a tuple.
 
     x: an array of one dimension at least. IndexError: an axis that x does not have.
