@@ -84,6 +84,11 @@ def rows():
         topic = places.get(name) or places.get(module) or "More"
         first[id(thing)] = [name]
         found[topic][name] = (first[id(thing)], sentence(thing))
+    for name in sorted(da.__all__):
+        if inspect.ismodule(module := getattr(da, name)) and hasattr(module, "__all__"):
+            found[f"The module `{name}`"] = {one: ([one], sentence(getattr(module, one))) for one in module.__all__}
+    found["`random.Generator`"] = {one: ([one], sentence(getattr(da.random.Generator, one)))
+                                   for one in dir(da.random.Generator) if not one.startswith("_")}
     return found
 
 

@@ -240,11 +240,20 @@ static bool conflicts(const drupe_array *out, const drupe_operand *in, size_t ni
     return false;
 }
 
+/* Whether `out` would show more of a number than the type of the result has, but which it was computed in. */
+static bool is_wider(const drupe_array *out, const op_types *types)
+{
+    const bool narrowed = types->compute == DRUPE_INT32 && drupe_dtype_size(types->result) < sizeof(int32_t);
+    return out->dtype != types->result && types->result != DRUPE_BOOL &&
+           (narrowed || types->result == DRUPE_FLOAT16);
+}
+
 static drupe_status apply_through_copy(drupe_target *target, int op, const op_types *types,
                                        const drupe_array *out, const drupe_operand *in, size_t nin)
 {
     drupe_array result = {0};
-    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, out->dtype, out->ndim, out->shape, &result));
+    DRUPE_TRY(
+        drupe_array_result(out->queue, DRUPE_MEM_DEVICE, types->result, out->ndim, out->shape, &result));
     drupe_status status = drupe_map_launch(target, op, types, &result, in, nin);
     if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
     drupe_array_clear(&result);
@@ -302,14 +311,16 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
-    const int number = op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
+    const int number =
+        op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
     /* Before it is asked who has the memory: others may run meanwhile, and make views. */
     DRUPE_TRY(drupe_queue_pace(queue));
     if (given) {
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
         DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;
-        if (conflicts(out, in, nin)) return apply_through_copy(target, number, &types, out, in, nin);
+        if (conflicts(out, in, nin) || is_wider(out, &types))
+            return apply_through_copy(target, number, &types, out, in, nin);
         return drupe_map_launch(target, number, &types, out, in, nin);
     }
     return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,

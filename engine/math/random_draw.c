@@ -151,82 +151,119 @@ static double draw_beta(drupe_philox *stream, double a, double b)
     return 1 / (1 + exp(y - x));
 }
 
-/* --- Poisson
- * ----------------------------------------------------------------------------------------------------- */
+/* --- Poisson ------------------------------------------------------------------------------------------ */
 
-static int64_t poisson_small(drupe_philox *stream, double mean)
+/* What draws of one mean share; -1 is no mean. */
+typedef struct poisson {
+    double mean;
+    double least;                             /* below a mean of 10 */
+    double a, b, log_mean, log_inverse, sure; /* above */
+} poisson;
+
+static poisson poisson_make(double mean)
 {
-    const double least = exp(-mean);
+    poisson p = {.mean = mean >= 0 && mean < 9.2e18 ? mean : -1};
+    if (p.mean < 10) {
+        p.least = exp(-p.mean);
+        return p;
+    }
+    p.b = 0.931 + 2.53 * sqrt(mean);
+    p.a = -0.059 + 0.02483 * p.b;
+    p.log_mean = log(mean);
+    p.log_inverse = log(1.1239 + 1.1328 / (p.b - 3.4));
+    p.sure = 0.9277 - 3.6224 / (p.b - 2);
+    return p;
+}
+
+static int64_t poisson_large(drupe_philox *stream, const poisson *p)
+{
+    for (;;) {
+        const double u = open_double(stream) - 0.5, v = open_double(stream), us = 0.5 - fabs(u);
+        const double k = floor((2 * p->a / us + p->b) * u + p->mean + 0.43);
+        if (us >= 0.07 && v <= p->sure) return (int64_t)k;
+        if (k < 0 || (us < 0.013 && v > us)) continue;
+        int sign;
+        const double bound = k * p->log_mean - p->mean - lgamma_r(k + 1, &sign);
+        if (log(v) + p->log_inverse - log(p->a / (us * us) + p->b) <= bound) return (int64_t)k;
+    }
+}
+
+static int64_t draw_poisson(drupe_philox *stream, const poisson *p)
+{
+    if (p->mean <= 0) return p->mean < 0 ? -1 : 0;
+    if (p->mean >= 10) return poisson_large(stream, p);
     int64_t k = -1;
-    for (double product = 1; k < 0 || product > least; k++) product *= open_double(stream);
+    for (double product = 1; k < 0 || product > p->least; k++) product *= open_double(stream);
     return k;
 }
 
-static int64_t poisson_large(drupe_philox *stream, double mean)
+/* --- Binomial ----------------------------------------------------------------------------------------- */
+
+/* What draws of one number of trials and one probability share. */
+typedef struct binomial {
+    double n, p, q; /* p <= 1/2; -1 trials: no parameters */
+    bool turned;    /* failures are counted */
+    double first;   /* n p < 10: the chance of 0 */
+    double a, b, c, sure, alpha, odds, m, top;
+} binomial;
+
+static binomial binomial_make(double n, double p)
 {
-    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, log_mean = log(mean);
-    const double inverse = 1.1239 + 1.1328 / (b - 3.4), sure = 0.9277 - 3.6224 / (b - 2);
-    for (;;) {
-        const double u = open_double(stream) - 0.5, v = open_double(stream), us = 0.5 - fabs(u);
-        const double k = floor((2 * a / us + b) * u + mean + 0.43);
-        if (us >= 0.07 && v <= sure) return (int64_t)k;
-        if (k < 0 || (us < 0.013 && v > us)) continue;
-        int sign;
-        const double bound = k * log_mean - mean - lgamma_r(k + 1, &sign);
-        if (log(v) + log(inverse) - log(a / (us * us) + b) <= bound) return (int64_t)k;
-    }
+    binomial law = {.n = -1, .turned = p > 0.5};
+    if (!(n >= 0 && n < 9.2e18 && p >= 0 && p <= 1)) return law;
+    law.n = floor(n);
+    law.p = law.turned ? 1 - p : p;
+    law.q = 1 - law.p;
+    law.first = exp(law.n * log1p(-law.p));
+    if (law.n * law.p < 10) return law;
+    int sign;
+    const double deviation = sqrt(law.n * law.p * law.q);
+    law.b = 1.15 + 2.53 * deviation;
+    law.a = -0.0873 + 0.0248 * law.b + 0.01 * law.p;
+    law.c = law.n * law.p + 0.5;
+    law.sure = 0.92 - 4.2 / law.b;
+    law.alpha = (2.83 + 5.1 / law.b) * deviation;
+    law.odds = log(law.p / law.q);
+    law.m = floor((law.n + 1) * law.p);
+    law.top = lgamma_r(law.m + 1, &sign) + lgamma_r(law.n - law.m + 1, &sign);
+    return law;
 }
 
-static int64_t draw_poisson(drupe_philox *stream, double mean)
+/* The distribution is added up. */
+static int64_t binomial_small(drupe_philox *stream, const binomial *law)
 {
-    if (!(mean >= 0 && mean < 9.2e18)) return -1;
-    if (mean == 0) return 0;
-    return mean < 10 ? poisson_small(stream, mean) : poisson_large(stream, mean);
-}
-
-/* --- Binomial
- * ---------------------------------------------------------------------------------------------------- */
-
-/* p <= 1/2 and n p < 10: the distribution is added up. */
-static int64_t binomial_small(drupe_philox *stream, double n, double p)
-{
-    const double q = 1 - p, first = exp(n * log1p(-p));
     for (;;) {
-        double u = open_double(stream), chance = first, k = 0;
-        while (u > chance && k <= n) {
+        double u = open_double(stream), chance = law->first, k = 0;
+        while (u > chance && k <= law->n && chance > 0) {
             u -= chance;
             k++;
-            chance *= (n - k + 1) * p / (k * q);
-            if (chance <= 0) break;
+            chance *= (law->n - k + 1) * law->p / (k * law->q);
         }
-        if (k <= n && u <= chance) return (int64_t)k; /* else what rounding left over */
+        if (k <= law->n && u <= chance) return (int64_t)k; /* else what rounding left over */
     }
 }
 
-static int64_t binomial_large(drupe_philox *stream, double n, double p)
+static int64_t binomial_large(drupe_philox *stream, const binomial *law)
 {
-    const double q = 1 - p, deviation = sqrt(n * p * q), b = 1.15 + 2.53 * deviation;
-    const double a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5, sure = 0.92 - 4.2 / b;
-    const double alpha = (2.83 + 5.1 / b) * deviation, odds = log(p / q), m = floor((n + 1) * p);
     int sign;
-    const double top = lgamma_r(m + 1, &sign) + lgamma_r(n - m + 1, &sign);
     for (;;) {
         const double u = open_double(stream) - 0.5, v = open_double(stream), us = 0.5 - fabs(u);
-        const double k = floor((2 * a / us + b) * u + c);
-        if (us >= 0.07 && v <= sure) return (int64_t)k;
-        if (k < 0 || k > n) continue;
-        const double bound = top - lgamma_r(k + 1, &sign) - lgamma_r(n - k + 1, &sign) + (k - m) * odds;
-        if (log(v * alpha / (a / (us * us) + b)) <= bound) return (int64_t)k;
+        const double k = floor((2 * law->a / us + law->b) * u + law->c);
+        if (us >= 0.07 && v <= law->sure) return (int64_t)k;
+        if (k < 0 || k > law->n) continue;
+        const double bound =
+            law->top - lgamma_r(k + 1, &sign) - lgamma_r(law->n - k + 1, &sign) + (k - law->m) * law->odds;
+        if (log(v * law->alpha / (law->a / (us * us) + law->b)) <= bound) return (int64_t)k;
     }
 }
 
-static int64_t draw_binomial(drupe_philox *stream, double n, double p)
+static int64_t draw_binomial(drupe_philox *stream, const binomial *law)
 {
-    if (!(n >= 0 && n < 9.2e18 && p >= 0 && p <= 1)) return -1;
-    const double less = p <= 0.5 ? p : 1 - p;
-    if (n == 0 || less == 0) return p <= 0.5 ? 0 : (int64_t)n;
-    const int64_t k = n * less < 10 ? binomial_small(stream, n, less) : binomial_large(stream, n, less);
-    return p <= 0.5 ? k : (int64_t)n - k;
+    if (law->n < 0) return -1;
+    int64_t k = 0;
+    if (law->n > 0 && law->p > 0)
+        k = law->n * law->p < 10 ? binomial_small(stream, law) : binomial_large(stream, law);
+    return law->turned ? (int64_t)law->n - k : k;
 }
 
 /* --- Stretches
@@ -250,6 +287,31 @@ static void draw_real(const drupe_random_law *law, drupe_philox *stream, size_t 
     }
 }
 
+static void draw_shaped(const drupe_random_law *law, drupe_philox *stream, size_t i, size_t end, double *out)
+{
+    for (; i < end; i++) {
+        const double a = law->a[i * law->a_step];
+        out[i] = law->kind == DRUPE_RANDOM_GAMMA ? draw_gamma(stream, a)
+                                                 : draw_beta(stream, a, law->b[i * law->b_step]);
+    }
+}
+
+static void draw_counts(const drupe_random_law *law, drupe_philox *stream, size_t i, size_t end, int64_t *out)
+{
+    const bool varies = law->a_step || law->b_step, poissons = law->kind == DRUPE_RANDOM_POISSON;
+    poisson p = {0};
+    binomial b = {0};
+    for (const size_t first = i; i < end; i++) {
+        if (varies || i == first) {
+            if (poissons)
+                p = poisson_make(law->a[i * law->a_step]);
+            else
+                b = binomial_make(law->a[i * law->a_step], law->b[i * law->b_step]);
+        }
+        out[i] = poissons ? draw_poisson(stream, &p) : draw_binomial(stream, &b);
+    }
+}
+
 static void draw_stretch(const draw_job *job, size_t stretch)
 {
     const drupe_random_law *law = job->law;
@@ -259,17 +321,10 @@ static void draw_stretch(const draw_job *job, size_t stretch)
         draw_real(law, &stream, first, end, job->out);
         return;
     }
-    double *reals = job->out;
-    int64_t *counts = job->out;
-    for (size_t i = first; i < end; i++) {
-        const double a = law->a[i * law->a_step], b = law->b ? law->b[i * law->b_step] : 0;
-        switch (law->kind) {
-        case DRUPE_RANDOM_GAMMA: reals[i] = draw_gamma(&stream, a); break;
-        case DRUPE_RANDOM_BETA: reals[i] = draw_beta(&stream, a, b); break;
-        case DRUPE_RANDOM_POISSON: counts[i] = draw_poisson(&stream, a); break;
-        default: counts[i] = draw_binomial(&stream, a, b);
-        }
-    }
+    if (law->kind <= DRUPE_RANDOM_BETA)
+        draw_shaped(law, &stream, first, end, job->out);
+    else
+        draw_counts(law, &stream, first, end, job->out);
 }
 
 static void draw_part(size_t part, void *user)

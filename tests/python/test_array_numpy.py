@@ -76,7 +76,7 @@ def test_comparison(device, data, name):
     a, b = pair(data, device)
     x, y = da.asarray(a, device=device), da.asarray(b, device=device)
     if "c" in (a.dtype.kind, b.dtype.kind) and name not in ("==", "!="):
-        with pytest.raises(drupe.DeviceError, match="does not take complex"):
+        with pytest.raises(drupe.DeviceError, match=r"does not take complex.*abs\(x\) first"):
             COMPARISON[name](x, y)
     else:
         same(COMPARISON[name](x, y), COMPARISON[name](a, b))

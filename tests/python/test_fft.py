@@ -1,4 +1,6 @@
 """drupe.array.fft against numpy.fft."""
+import doctest
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,11 @@ def test_nan_stays_in_its_line(device):
     x[3, 5] = np.nan
     result = fft.rfft(da.asarray(x, device=device)).asnumpy()
     assert np.isnan(result[3]).all() and not np.isnan(np.delete(result, 3, 0)).any()
+
+
+def test_examples_hold():
+    finder = doctest.DocTestFinder(recurse=True)
+    examples = [test for test in finder.find(fft, globs={"da": da}) if test.examples]
+    assert {test.name.rpartition(".")[2] for test in examples} >= set(fft.__all__) - {"Generator", "SeedSequence"}
+    for test in examples:
+        assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed, test.name

@@ -1,4 +1,5 @@
 """drupe.array.random: number for number NumPy's where it promises that, of the right law elsewhere."""
+import doctest
 import math
 import pickle
 import threading
@@ -8,7 +9,7 @@ import pytest
 
 import drupe
 import drupe.array as da
-from drupe.array import random
+from drupe.array import _distributions, _drawing, random
 
 SEEDS = (0, 42, 2**40 + 7, [1, 2, 3, 4, 5], 2**130)
 
@@ -259,3 +260,15 @@ def test_threads_get_different_numbers(device):
     numbers = np.concatenate([x.asnumpy() for x in drawn])
     assert len(np.unique(numbers)) == 8000
     assert (np.sort(numbers) == np.sort(np.random.Generator(np.random.Philox(1)).random(8000))).all()
+
+
+def test_examples_hold():
+    finder = doctest.DocTestFinder(recurse=True)
+    examples = [test for part in (random, _drawing, _distributions) for test in finder.find(part, globs={"da": da})
+                if test.examples]
+    assert {test.name.rpartition(".")[2] for test in examples} >= set(random.__all__) - {"Generator", "SeedSequence"}
+    for test in examples:
+        needs = {"multivariate_normal": "linalg", "shuffle": "take", "permuted": "argsort"}
+        if not hasattr(da, needs.get(test.name.rpartition(".")[2], "asarray")):
+            continue
+        assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed, test.name

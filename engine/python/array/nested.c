@@ -7,7 +7,7 @@ typedef struct nest {
     drupe_py_state *state;
     int ndim;
     size_t shape[DRUPE_MAX_DIMS];
-    int kind; /* the highest kind of scalar seen; -1: none */
+    int kind;           /* the highest kind of scalar seen; -1: none */
     bool big, negative; /* an integer above int64 was seen; one below 0 */
     drupe_dtype dtype;
     uint8_t *next; /* where the next element goes */
@@ -148,7 +148,8 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
 /* The type of what was seen; false where there is none that holds all integers. */
 static bool nest_type(nest *self, drupe_queue *queue)
 {
-    const drupe_scalar most = {.kind = self->kind < 0 ? DRUPE_SCALAR_KIND_FLOAT : self->kind, .big = self->big};
+    const drupe_scalar most = {.kind = self->kind < 0 ? DRUPE_SCALAR_KIND_FLOAT : self->kind,
+                               .big = self->big};
     self->dtype = drupe_py_dtype_of_scalar(&most, queue);
     if (self->dtype != DRUPE_UINT64 || !self->negative) return true;
     PyErr_SetString(PyExc_OverflowError, "the integers fit neither into int64 nor into uint64 together: "

@@ -7,7 +7,6 @@ import math as _math
 import numbers as _numbers
 import operator as _operator
 import sys as _sys
-from importlib import import_module as _import_module
 
 from drupe import _engine
 from drupe.array._arguments import need as _need
@@ -34,7 +33,7 @@ from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid, unwrap)
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
-                                partition, sort, top_k)
+                                lexsort, partition, sort, top_k)
 from drupe.array._padding import pad
 from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
                                  triu_indices, triu_indices_from, unravel_index)
@@ -75,13 +74,10 @@ __all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero"
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
 __all__ += [*_engine.operations, *_engine.dtypes]
-__all__ += ["cross", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "vdot"]
 dtype, round = DType, _round
 
 def __getattr__(name):
     """Say what there is instead of a name that is known from NumPy."""
-    if name == "linalg":
-        return _import_module("drupe.array.linalg")
     known = not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ())
     hint = _hint(name, known)
     raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))
@@ -298,7 +294,7 @@ def result_type(*arrays_and_dtypes):
                  ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
 
-from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
+from drupe.array import fft, linalg, random  # noqa: E402 (they use what is defined above)
 
 for _name, _other in _ALIASES.items():
     if _other in globals():

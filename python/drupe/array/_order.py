@@ -163,3 +163,24 @@ def top_k(x, k, /, *, axis=-1, mode="largest"):
     values, places = _engine._sort(x, axis, mode == "largest", True, True)
     first = (slice(None),) * axis + (slice(None, k),)
     return values[first].copy(), places[first].copy()
+
+
+def lexsort(keys, /, *, axis=-1):
+    """The places, as int64, that sort by several keys: by the last one, equal ones by the one before it, and so on.
+
+    keys: arrays of one shape, or one array whose first axis counts the keys. They are sorted along an axis, stably.
+
+    >>> lexsort([asarray([2, 1, 3]), asarray([1, 1, 0])]).tolist()
+    [2, 1, 0]
+    """
+    from drupe.array import take_along_axis
+
+    keys = [keys[i] for i in range(len(keys))]
+    if not keys or any(key.shape != keys[0].shape for key in keys):
+        raise ValueError("lexsort: there must be one key at least, and all have the same shape")
+    axis = _sort_axis(keys[0], axis)[1]
+    order = _engine._sort(keys[0], axis, False, False, True)
+    for key in keys[1:]:
+        again = _engine._sort(take_along_axis(key, order, axis=axis), axis, False, False, True)
+        order = take_along_axis(order, again, axis=axis)
+    return order

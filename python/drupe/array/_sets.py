@@ -132,6 +132,36 @@ def isin(x1, x2, /, *, invert=False):
     return _engine._isin(x1, x2, invert)
 
 
+def _common(ar1, ar2, assume_unique):
+    """Both as flat arrays of one type, without repetitions."""
+    from drupe.array import result_type
+
+    dtype = result_type(ar1, ar2)
+    flat = [x.astype(dtype, copy=False).reshape(-1) for x in (ar1, ar2)]
+    return flat if assume_unique else [unique(x) for x in flat]
+
+
+def intersect1d(ar1, ar2, assume_unique=False):
+    """The distinct elements that both arrays have, ascending. Waits.
+
+    >>> intersect1d(asarray([1, 3, 4]), asarray([3, 4, 7])).tolist()
+    [3, 4]
+    """
+    a, b = _common(ar1, ar2, assume_unique)
+    return _where_true(a, isin(a, b), sort=assume_unique)
+
+
+def setdiff1d(ar1, ar2, assume_unique=False):
+    """The distinct elements of the first array that the second one does not have, ascending, of the first one's type.
+    Waits.
+
+    >>> setdiff1d(asarray([1, 3, 4]), asarray([3, 7])).tolist()
+    [1, 4]
+    """
+    a = ar1.reshape(-1) if assume_unique else unique(ar1)
+    return _where_true(a, isin(a, ar2, invert=True))
+
+
 def union1d(ar1, ar2):
     """The distinct elements that one array or the other has, ascending. Waits.
 
@@ -143,36 +173,19 @@ def union1d(ar1, ar2):
     return unique(concat([ar1.reshape(-1), ar2.reshape(-1)]))
 
 
-def intersect1d(x1, x2, /):
-    """The distinct elements that are in both, in order. Waits for their number.
+def setxor1d(ar1, ar2, assume_unique=False):
+    """The distinct elements that one array has and the other has not, ascending. Waits.
 
-    x1, x2: arrays of one kind, of any shapes.
-
-    >>> da.intersect1d(da.asarray([3, 1, 3]), da.asarray([3, 4])).tolist()
-    [3]
-    """
-    found = unique_values(x1)
-    return found[isin(found, x2)]
-
-
-def setdiff1d(x1, x2, /):
-    """The distinct elements of x1 that are not in x2, in order. Waits for their number.
-
-    x1, x2: arrays of one kind, of any shapes.
-
-    >>> da.setdiff1d(da.asarray([3, 1, 3]), da.asarray([3, 4])).tolist()
-    [1]
-    """
-    found = unique_values(x1)
-    return found[isin(found, x2, invert=True)]
-
-
-def setxor1d(x1, x2, /):
-    """The distinct elements that are in one of both alone, in order. Waits for their number.
-
-    x1, x2: arrays of one kind, of any shapes.
-
-    >>> da.setxor1d(da.asarray([3, 1, 3]), da.asarray([3, 4])).tolist()
+    >>> setxor1d(asarray([1, 3]), asarray([3, 4])).tolist()
     [1, 4]
     """
-    return union1d(setdiff1d(x1, x2), setdiff1d(x2, x1))
+    from drupe.array import concat, sort
+
+    a, b = _common(ar1, ar2, assume_unique)
+    return sort(concat([_where_true(a, isin(a, b, invert=True)), _where_true(b, isin(b, a, invert=True))]))
+
+
+def _where_true(x, mask, sort=False):
+    """The elements where the mask is true."""
+    x = x[mask]
+    return _engine._sort(x, 0, False, True, False) if sort else x

@@ -5,9 +5,8 @@ float32), all other types are computed in double precision. `norm` says where th
 inverse transforms, "forward" to the others, "ortho" as 1/sqrt(n) to both. Transforms run on several processors. On
 devices whose memory the host cannot address they go through copies on the host.
 
->>> x = drupe.array.asarray([1.0, 0.0, 0.0, 0.0])
->>> drupe.array.fft.rfft(x).asnumpy()
-array([1.+0.j, 1.+0.j, 1.+0.j])
+>>> da.fft.irfft(da.fft.rfft(da.asarray([1.0, 2.0, 3.0, 4.0]))).tolist()
+[1.0, 2.0, 3.0, 4.0]
 """
 import math
 import operator
@@ -57,7 +56,11 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform along an axis: X[k] = sum over j of x[j] exp(-2 pi i j k / n).
 
     x: real or complex, of any shape. n: how many elements are transformed; x is cut, or zeros are added to it. The
-    result is complex and has n elements along the axis. ValueError for n < 1 and for an unknown norm."""
+    result is complex and has n elements along the axis. ValueError for n < 1 and for an unknown norm.
+
+    >>> da.fft.fft(da.asarray([1.0, 0.0, 0.0, 0.0])).real.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     axis = one_axis(axis, _array(x, "fft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _WHOLE, False, False)
 
@@ -65,14 +68,20 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of fft(): the same arguments, the opposite sign of the exponent, the factor 1/n.
 
-    >>> fft.ifft(fft.fft(x))  # is x, as complex numbers"""
+    >>> da.fft.ifft(da.asarray([4.0, 0.0, 0.0, 0.0])).real.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     axis = one_axis(axis, _array(x, "ifft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _WHOLE, True, True)
 
 
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of real elements along an axis: the first n // 2 + 1 elements of fft()'s; the others are their
-    conjugates. TypeError for complex x. At half the cost of fft() where n is even."""
+    conjugates. TypeError for complex x. At half the cost of fft() where n is even.
+
+    >>> da.fft.rfft(da.ones(4)).real.tolist()
+    [4.0, 0.0, 0.0]
+    """
     axis = one_axis(axis, _array(x, "rfft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _HALF, False, False)
 
@@ -81,20 +90,32 @@ def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of rfft(): n real elements along the axis from n // 2 + 1 complex ones.
 
     n: the length of the result, 2 (m - 1) for m elements of x unless it is given; an odd one has to be given. The
-    imaginary part of the first element, and of the last one where n is even, is not looked at."""
+    imaginary part of the first element, and of the last one where n is even, is not looked at.
+
+    >>> da.fft.irfft(da.asarray([4.0, 0.0, 0.0])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     axis = one_axis(axis, _array(x, "irfft").ndim)
     return _along(x, _length(n, 2 * (x.shape[axis] - 1)), axis, norm, _REALS, True, True)
 
 
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of a signal whose elements n - j are the conjugates of elements j, of which x holds the first
-    n // 2 + 1: n real elements. n is 2 (m - 1) for m elements of x unless it is given."""
+    n // 2 + 1: n real elements. n is 2 (m - 1) for m elements of x unless it is given.
+
+    >>> da.fft.hfft(da.asarray([1.0, 0.0, 0.0])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     axis = one_axis(axis, _array(x, "hfft").ndim)
     return _along(x, _length(n, 2 * (x.shape[axis] - 1)), axis, norm, _REALS, False, False)
 
 
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse of hfft(): from n real elements the first n // 2 + 1 of the signal. TypeError for complex x."""
+    """The inverse of hfft(): from n real elements the first n // 2 + 1 of the signal. TypeError for complex x.
+
+    >>> da.fft.ihfft(da.ones(4)).shape
+    (3,)
+    """
     axis = one_axis(axis, _array(x, "ihfft").ndim)
     return _along(x, _length(n, x.shape[axis]), axis, norm, _HALF, True, True)
 
@@ -137,19 +158,31 @@ def _over(x, lengths, places, norm, inverse, spent=False):
 
 def fftn(x, /, *, s=None, axes=None, norm="backward"):
     """fft() along several axes, all unless `axes` names them. `s` holds n for each of them; -1 is the axis's own
-    length. ValueError when s and axes have different lengths."""
+    length. ValueError when s and axes have different lengths.
+
+    >>> da.fft.fftn(da.ones((2, 2))).real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
     lengths, places = _axes(_array(x, "fftn"), s, axes)
     return _over(x, lengths, places, norm, False)
 
 
 def ifftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The inverse of fftn(), with the same arguments."""
+    """The inverse of fftn(), with the same arguments.
+
+    >>> da.fft.ifftn(da.ones((2, 2))).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     lengths, places = _axes(_array(x, "ifftn"), s, axes)
     return _over(x, lengths, places, norm, True)
 
 
 def rfftn(x, /, *, s=None, axes=None, norm="backward"):
-    """rfft() along the last of the axes, then fft() along the others. TypeError for complex x."""
+    """rfft() along the last of the axes, then fft() along the others. TypeError for complex x.
+
+    >>> da.fft.rfftn(da.ones((3, 4))).shape
+    (3, 3)
+    """
     lengths, places = _axes(_array(x, "rfftn"), s, axes)
     if not places:
         raise ValueError("at least 1 axis must be transformed")
@@ -159,7 +192,11 @@ def rfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 def irfftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse of rfftn(): ifft() along all axes but the last, then irfft(). `s` holds the lengths of the result;
-    the last one is 2 (m - 1) unless it is given."""
+    the last one is 2 (m - 1) unless it is given.
+
+    >>> da.fft.irfftn(da.ones((3, 3))).shape
+    (3, 4)
+    """
     lengths, places = _axes(_array(x, "irfftn"), s, axes, halved=True)
     if not places:
         raise ValueError("at least 1 axis must be transformed")
@@ -169,22 +206,38 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 
 def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
-    """fftn() along two axes, the last two unless others are named. NumPy's name, not part of the array API."""
+    """fftn() along two axes, the last two unless others are named. NumPy's name, not part of the array API.
+
+    >>> da.fft.fft2(da.ones((5, 2, 2)))[0, ...].real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
 def ifft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
-    """ifftn() along two axes, the last two unless others are named."""
+    """ifftn() along two axes, the last two unless others are named.
+
+    >>> da.fft.ifft2(da.ones((5, 2, 2)))[0, ...].real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
 def rfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
-    """rfftn() along two axes, the last two unless others are named."""
+    """rfftn() along two axes, the last two unless others are named.
+
+    >>> da.fft.rfft2(da.ones((5, 3, 4))).shape
+    (5, 3, 3)
+    """
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
 def irfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
-    """irfftn() along two axes, the last two unless others are named."""
+    """irfftn() along two axes, the last two unless others are named.
+
+    >>> da.fft.irfft2(da.ones((5, 3, 3))).shape
+    (5, 3, 4)
+    """
     return irfftn(x, s=s, axes=axes, norm=norm)
 
 
@@ -205,13 +258,21 @@ def _frequencies(n, d, parts, dtype, device, usm_type, queue):
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
     """The frequencies of the n elements of fft(): 0, 1, ... (n-1)//2, -(n//2), ... -1, each divided by n d.
 
-    d: the distance of samples. dtype: a real floating type, the default one if None. ValueError for n < 1."""
+    d: the distance of samples. dtype: a real floating type, the default one if None. ValueError for n < 1.
+
+    >>> da.fft.fftfreq(4, d=0.5).tolist()
+    [0.0, 0.5, -1.0, -0.5]
+    """
     n, positive = _length(n, None), (operator.index(n) - 1) // 2 + 1
     return _frequencies(n, d, [(0, positive), (-(n // 2), n // 2)], dtype, device, usm_type, queue)
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
-    """The frequencies of the n // 2 + 1 elements of rfft(): 0, 1, ... n//2, each divided by n d."""
+    """The frequencies of the n // 2 + 1 elements of rfft(): 0, 1, ... n//2, each divided by n d.
+
+    >>> da.fft.rfftfreq(4, d=0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
     n = _length(n, None)
     return _frequencies(n, d, [(0, n // 2 + 1)], dtype, device, usm_type, queue)
 
@@ -225,10 +286,18 @@ def _shifted(x, axes, back):
 
 
 def fftshift(x, /, *, axes=None):
-    """The elements with the zero frequency moved to the middle of the axes, all unless they are named."""
+    """The elements with the zero frequency moved to the middle of the axes, all unless they are named.
+
+    >>> da.fft.fftshift(da.asarray([0, 1, -2, -1])).tolist()
+    [-2, -1, 0, 1]
+    """
     return _shifted(_array(x, "fftshift"), axes, False)
 
 
 def ifftshift(x, /, *, axes=None):
-    """The inverse of fftshift(), which differs from it along axes of odd length."""
+    """The inverse of fftshift(), which differs from it along axes of odd length.
+
+    >>> da.fft.ifftshift(da.asarray([-2, -1, 0, 1])).tolist()
+    [0, 1, -2, -1]
+    """
     return _shifted(_array(x, "ifftshift"), axes, True)
