@@ -205,7 +205,7 @@ def test_reductions_of_every_type(device, name, dtype):
                                    atol=scale * np.finfo(expected.dtype).eps if scale else 0)
 
 
-@pytest.mark.parametrize("pair", itertools.combinations(ONE_OF_EACH_KIND, 2), ids="-".join)
+@pytest.mark.parametrize("pair", [*itertools.combinations(ONE_OF_EACH_KIND, 2)], ids="-".join)
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "equal", "pow"])
 @np.errstate(all="ignore")
 def test_kinds_that_meet(device, pair, name):
