@@ -25,6 +25,12 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
     return self;
 }
 
+void drupe_py_refuse(PyObject *text)
+{
+    if (text) PyErr_SetObject(PyExc_TypeError, text);
+    Py_XDECREF(text);
+}
+
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
 {
     return drupe_memory_kind(array->memory);
@@ -75,7 +81,7 @@ bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
 {
     *axes = 0;
     if (!drupe_py_given(object)) {
-        *axes = (UINT32_C(1) << ndim) - 1;
+        *axes = (uint32_t)((UINT64_C(1) << ndim) - 1);
         return true;
     }
     if (PyIndex_Check(object)) return drupe_py_axis_arg(object, ndim, axes) >= 0;

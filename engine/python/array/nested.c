@@ -57,8 +57,9 @@ PyObject *drupe_py_array_by_method(PyObject *object)
 }
 
 /* What stands at a position, or the values that NumPy would be given of it: a column of a table may look
- * labels up instead of positions. New reference; runs Python code. */
-static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
+ * labels up instead of positions. Of an array without dimensions it is the number, which is waited for. New
+ * reference; runs Python code. */
+static PyObject *nest_item(drupe_py_state *state, PyObject *sequence, Py_ssize_t i)
 {
     PyObject *item = PySequence_GetItem(sequence, i);
     if (!item) {
@@ -69,6 +70,11 @@ static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
         return NULL;
     }
     if (PyFloat_Check(item) || PyLong_Check(item)) return item;
+    if (drupe_py_is(state, item, DRUPE_PY_TYPE_Array) && drupe_py_array_of(item)->ndim == 0) {
+        PyObject *number = drupe_py_array_item(state, drupe_py_array_of(item));
+        Py_DECREF(item);
+        return number;
+    }
     if (PyObject_CheckBuffer(item)) return nest_scalar_of(item);
     PyObject *array = drupe_py_array_by_method(item);
     if (!array && !PyErr_Occurred()) return item;
@@ -87,7 +93,7 @@ static bool nest_shape(nest *self, PyObject *object)
             length = -1;
         }
         if (length >= 0) self->shape[self->ndim++] = (size_t)length;
-        PyObject *first = length > 0 ? nest_item(level, 0) : NULL;
+        PyObject *first = length > 0 ? nest_item(self->state, level, 0) : NULL;
         Py_DECREF(level);
         if (length == 0) return true;
         level = first;
@@ -130,7 +136,7 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
     }
     bool good = true;
     for (Py_ssize_t i = 0; good && i < length; i++) {
-        PyObject *item = nest_item(object, i);
+        PyObject *item = nest_item(self->state, object, i);
         good = item != NULL && nest_walk(self, item, depth + 1);
         Py_XDECREF(item);
         /* range(2**40) is a sequence too, of no Python code that would look. */

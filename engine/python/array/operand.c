@@ -104,12 +104,6 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
                      : "");
 }
 
-void drupe_py_refuse(PyObject *text)
-{
-    if (text) PyErr_SetObject(PyExc_TypeError, text);
-    Py_XDECREF(text);
-}
-
 /* --- Running ------------------------------------------------------------------------------------------- */
 
 /* Distinguishes what may need a program of its own: operation, types, device and layout. One of the two may
@@ -189,7 +183,7 @@ static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
 {
     drupe_array lowest = {0};
     PyThreadState *thread = drupe_py_site_leave();
-    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (UINT32_C(1) << exponents->ndim) - 1,
+    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (uint32_t)((UINT64_C(1) << exponents->ndim) - 1),
                                              false, DRUPE_DTYPE_NONE, &lowest);
     drupe_py_site_return(thread);
     if (status != DRUPE_OK) {
@@ -308,7 +302,6 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         drupe_py_operand_refuse(object, "matmul");
         return NULL;
     }
-    if (!drupe_py_providers_find()) return NULL;
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));

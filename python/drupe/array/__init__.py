@@ -15,8 +15,9 @@ from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
 from drupe.array._einsum import einsum
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
-                                      heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
-                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
+                                      frexp, heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
+                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg,
+                                      real_if_close, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
 from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
                                    put, put_along_axis, select, take, take_along_axis)
@@ -30,10 +31,12 @@ from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, cop
                                  indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
-                                  ptp, reduce_hypot, trapezoid)
+                                  ptp, reduce_hypot, trapezoid, unwrap)
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
                                 lexsort, partition, sort, top_k)
 from drupe.array._padding import pad
+from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
+                                 triu_indices, triu_indices_from, unravel_index)
 from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdot, vecdot
 from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES
@@ -81,7 +84,8 @@ def __getattr__(name):
 
 
 def _real(what, number):
-    """A number as an int or a float of Python."""
+    """A number, or an array without dimensions, as an int or a float of Python."""
+    number = number.item() if isinstance(number, Array) and number.ndim == 0 else number
     kind = _scalar_kind(number)
     if not 0 < kind < 4:
         raise TypeError(f"{what} must be a {'real ' if kind else ''}number, not {type(number).__name__}")
@@ -89,7 +93,8 @@ def _real(what, number):
 
 
 def _number(what, number):
-    """A number as a float or a complex of Python."""
+    """A number, or an array without dimensions, as a float or a complex of Python."""
+    number = number.item() if isinstance(number, Array) and number.ndim == 0 else number
     return complex(number) if _scalar_kind(number) == 4 else float(_real(what, number))
 
 
@@ -107,15 +112,17 @@ def _whole_type(first, last, dtype):
     return dtype
 
 
-def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
+def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """Numbers from start (0 if one limit is given) to before stop.
 
     start, stop, step: real numbers. dtype: of the elements; None for int64 where all three are integers, else for the
-    default float. ValueError: step is 0; OverflowError: a number does not fit into the type.
+    default float. sycl_queue: queue, as dpctl calls it. ValueError: step is 0; OverflowError: a number does not fit
+    into the type.
 
     >>> da.arange(1, 7, 2).tolist()
     [1, 3, 5]
     """
+    queue = sycl_queue if queue is None else queue
     start, stop = (0, start) if stop is None else (_real("start", start), stop)
     stop, step = _real("stop", stop), 1 if step is None else _real("step", step)
     if step == 0 or not _math.isfinite(step):
@@ -135,16 +142,18 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=Non
     return _engine._sequence(count if count > 0 else 0, start, step, dtype, device, usm_type, queue)
 
 
-def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None,
+             endpoint=True):
     """Numbers evenly spaced from start to stop, which may be complex.
 
-    num: how many. endpoint: whether stop is the last one. dtype: of the elements, None for the default float, or the
+    num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. dtype: of the elements, None for the default float, or the
     default complex type; integers are rounded down. ValueError: num is negative. TypeError: a real dtype of complex
     ends.
 
     >>> da.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    queue = sycl_queue if queue is None else queue
     start, stop = _number("start", start), _number("stop", stop)
     if not hasattr(num, "__index__"):
         raise TypeError(f"num must be an integer, not {type(num).__name__}")

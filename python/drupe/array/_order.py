@@ -59,7 +59,7 @@ def cumprod(x, /, axis=None, dtype=None):
     return _engine._cumulate(x, axis, dtype, True, False)
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
+def argmax(x, /, axis=None, *, keepdims=False):
     """Where the largest element is along an axis, the first of equals, as int64; None: in C order of all elements.
 
     NaN counts as larger than everything. Complex numbers are compared by their real parts, equal ones by their
@@ -71,7 +71,7 @@ def argmax(x, /, *, axis=None, keepdims=False):
     return _engine._argreduce(x, axis, keepdims, False)
 
 
-def argmin(x, /, *, axis=None, keepdims=False):
+def argmin(x, /, axis=None, *, keepdims=False):
     """Where the least element is along an axis, the first of equals, as int64; None: in C order of all elements.
 
     NaN counts as less than everything. Complex numbers are compared by their real parts, equal ones by their
@@ -91,7 +91,7 @@ def _sort_axis(x, axis):
     return x, one_axis(axis, x.ndim)
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
+def sort(x, /, axis=-1, *, descending=False, stable=True):
     """The elements sorted along an axis, as a new array of x's shape and dtype; None sorts all of them, flattened.
 
     Equal elements keep their order, whatever `stable` says, also when descending. NaN comes last, always. Complex
@@ -105,7 +105,7 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     return _engine._sort(x, axis, descending, True, False)
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x, /, axis=-1, *, descending=False, stable=True):
     """The places, as int64, from which sort() takes its elements: of x's shape; None takes all of them, flattened.
 
     Equal elements keep their order, whatever `stable` says, also when descending. NaN comes last, always.
@@ -118,7 +118,7 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     return _engine._sort(x, axis, descending, False, True)
 
 
-def partition(x, kth, /, *, axis=-1):
+def partition(x, kth, /, axis=-1):
     """NumPy's partition: the elements of each row with the kth ones (an integer or several) in their places, the
     smaller ones before and the larger ones behind them. The rest may have any order, and is sorted here.
 
@@ -130,7 +130,7 @@ def partition(x, kth, /, *, axis=-1):
     return _engine._sort(x, axis, False, True, False)
 
 
-def argpartition(x, kth, /, *, axis=-1):
+def argpartition(x, kth, /, axis=-1):
     """The places, as int64, from which partition() takes its elements.
 
     >>> argpartition(asarray([4, 1, 3, 2]), 1).tolist()
