@@ -21,7 +21,7 @@ TOPICS = {
         "asarray empty zeros ones full empty_like zeros_like ones_like full_like arange linspace eye meshgrid tril "
         "triu asnumpy _making _exchange"),
     "Shape": "broadcast_to permute_dims matrix_transpose expand_dims squeeze _shapes _joining _padding",
-    "Indexing": "_indexing _take",
+    "Indexing": "_indexing _places",
     "Arithmetic": (
         "add subtract multiply divide floor_divide remainder pow negative positive abs square sqrt reciprocal sign "
         "maximum minimum clip fmod divmod float_power fabs fmax fmin cbrt rsqrt hypot gcd lcm"),

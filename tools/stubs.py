@@ -54,8 +54,8 @@ tuple[int, ...]: axes
 # A type, and what returns or is it: "owner.member", or any member of that name.
 RESULTS = """
 Any: Array.tolist copy_to_host
-Array: Array.T Array.imag Array.real Array.__getitem__ Array.copy Array.reshape Array.to_device __abs__ __invert__ __neg__ __pos__ all any
-  astype max min prod sum
+Array: Array.T Array.imag Array.real Array.__getitem__ Array.copy Array.reshape Array.to_device __abs__ __invert__
+  __neg__ __pos__ all any astype max min prod sum
 Callable[[DeviceError], object] | None: Queue.on_error
 Context: context get_sycl_context sycl_context
 DType: dtype
@@ -235,8 +235,8 @@ def operator(name, member):
     return None
 
 
-SHOWN = """__len__ __getitem__ __setitem__ __await__ __abs__ __array__ __bool__ __bytes__ __complex__ __float__ __index__ __int__
-__neg__ __pos__ __invert__ _submit_keep_args_alive _pointer""".split()
+SHOWN = """__len__ __getitem__ __setitem__ __await__ __abs__ __array__ __bool__ __bytes__ __complex__ __float__
+__index__ __int__ __neg__ __pos__ __invert__ _submit_keep_args_alive _pointer""".split()
 
 
 def class_stub(cls, properties):

@@ -4,17 +4,6 @@
 #include "math/argreduce.h"
 #include "math/scan.h"
 
-drupe_element drupe_array_element(drupe_dtype dtype)
-{
-    static const char *const names[DRUPE_ELEMENT_COUNT] = {
-        "bool",   "int8",    "uint8",   "int16",   "uint16",    "int32",     "uint32",
-        "int64",  "uint64",  "float16", "float32", "float64",   "complex64", "complex128",
-    };
-    int i = DRUPE_ELEMENT_COUNT - 1;
-    while (i && strcmp(names[i], drupe_dtype_name(dtype)) != 0) i--;
-    return (drupe_element)i;
-}
-
 drupe_status drupe_array_axis(const drupe_array *in, int axis, drupe_axis_block *block)
 {
     if (axis < 0 || axis >= in->ndim)

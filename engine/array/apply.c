@@ -106,6 +106,43 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     return drupe_target_submit(target, &recipe, &s, &range, args, nin + 2, elements);
 }
 
+/* `array` at index i of an axis of an ndim-dimensional space that it is broadcast to; the axis keeps length 1.
+ * Borrowed. */
+static drupe_array slice_at(const drupe_array *array, int ndim, int axis, size_t i)
+{
+    drupe_array slice = *array;
+    const int own = axis - (ndim - array->ndim);
+    if (own < 0 || array->shape[own] == 1) return slice;
+    slice.offset = (size_t)((ptrdiff_t)array->offset + (ptrdiff_t)i * array->strides[own]);
+    slice.size /= array->shape[own];
+    slice.shape[own] = 1;
+    return slice;
+}
+
+static drupe_status launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
+                           const drupe_operand *in, size_t nin, const drupe_array *spent);
+
+/* More axes than a kernel has: one launch for each index of the first of them. */
+static drupe_status launch_slices(drupe_target *target, int op, const op_types *types, const drupe_array *out,
+                                  const drupe_operand *in, size_t nin)
+{
+    int axis = 0;
+    while (out->shape[axis] == 1) axis++;
+    for (size_t i = 0; i < out->shape[axis]; i++) {
+        const drupe_array part = slice_at(out, out->ndim, axis, i);
+        drupe_array arrays[DRUPE_KERNEL_INPUTS];
+        drupe_operand operands[DRUPE_KERNEL_INPUTS];
+        for (size_t k = 0; k < nin; k++) {
+            operands[k] = in[k];
+            if (!in[k].array) continue;
+            arrays[k] = slice_at(in[k].array, out->ndim, axis, i);
+            operands[k].array = &arrays[k];
+        }
+        DRUPE_TRY(launch(target, op, types, &part, operands, nin, NULL));
+    }
+    return DRUPE_OK;
+}
+
 static drupe_status launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                            const drupe_operand *in, size_t nin, const drupe_array *spent)
 {
@@ -118,6 +155,7 @@ static drupe_status launch(drupe_target *target, int op, const op_types *types, 
     p.head = (drupe_map_head){.n = (drupe_i64)out->size, .dtypes = {(drupe_i32)out->dtype}};
     if (!plain) {
         collect_layout(out, in, nin, &l);
+        if (l.ndim > DRUPE_KERNEL_DIMS) return launch_slices(target, op, types, out, in, nin);
         pointers[0] = shifted(out, l.offsets[0]);
     }
     for (size_t i = 0; i < nin; i++) {
@@ -240,11 +278,20 @@ static bool conflicts(const drupe_array *out, const drupe_operand *in, size_t ni
     return false;
 }
 
+/* Whether `out` would show more of a number than the type of the result has, but which it was computed in. */
+static bool is_wider(const drupe_array *out, const op_types *types)
+{
+    const bool narrowed = types->compute == DRUPE_INT32 && drupe_dtype_size(types->result) < sizeof(int32_t);
+    return out->dtype != types->result && types->result != DRUPE_BOOL &&
+           (narrowed || types->result == DRUPE_FLOAT16);
+}
+
 static drupe_status apply_through_copy(drupe_target *target, int op, const op_types *types,
                                        const drupe_array *out, const drupe_operand *in, size_t nin)
 {
     drupe_array result = {0};
-    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, out->dtype, out->ndim, out->shape, &result));
+    DRUPE_TRY(
+        drupe_array_result(out->queue, DRUPE_MEM_DEVICE, types->result, out->ndim, out->shape, &result));
     drupe_status status = drupe_map_launch(target, op, types, &result, in, nin);
     if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
     drupe_array_clear(&result);
@@ -302,14 +349,16 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
-    const int number = op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
+    const int number =
+        op == DRUPE_OP_NEXTAFTER && types.common == DRUPE_FLOAT16 ? OP_NEXTAFTER_HALF : (int)op;
     /* Before it is asked who has the memory: others may run meanwhile, and make views. */
     DRUPE_TRY(drupe_queue_pace(queue));
     if (given) {
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
         DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;
-        if (conflicts(out, in, nin)) return apply_through_copy(target, number, &types, out, in, nin);
+        if (conflicts(out, in, nin) || is_wider(out, &types))
+            return apply_through_copy(target, number, &types, out, in, nin);
         return drupe_map_launch(target, number, &types, out, in, nin);
     }
     return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,

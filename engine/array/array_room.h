@@ -1,6 +1,7 @@
 /* The room of arrays: element types, shapes, and the choice and launch of a kernel for an operation.
  *
- * Owns: what target.c remembers, under its lock, and whether calls may be staged (host_call.c); no thread. Statuses and error details as in drupe/status.h.
+ * Owns: what target.c remembers, under its lock, and whether calls may be staged (host_call.c); no thread.
+ * Statuses and error details as in drupe/status.h.
  */
 #ifndef DRUPE_ARRAY_ROOM_H
 #define DRUPE_ARRAY_ROOM_H
@@ -70,7 +71,8 @@ static inline drupe_dtype drupe_op_input(const op_row *row, drupe_dtype compute,
 /* The types of an operation on these operands; `fp64`: whether the device has float64. */
 drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types);
 /* The bytes of operand `i`, a scalar, in the type that it is computed in. */
-drupe_status drupe_op_constant(int op, const op_types *types, const drupe_operand *in, size_t i, drupe_u64 bytes[2]);
+drupe_status drupe_op_constant(int op, const op_types *types, const drupe_operand *in, size_t i,
+                               drupe_u64 bytes[2]);
 /* The float type of integers: float32 where the device lacks float64. */
 static inline drupe_dtype drupe_float_default(bool fp64)
 {
@@ -173,8 +175,8 @@ drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, con
 
 #define DRUPE_CALL_ARRAYS 8
 /* The function that does the work: the addresses of the arrays' elements [0, ..., 0] in the order given, and
- * the copied parameters. Runs on a thread of the engine. A status other than DRUPE_OK, with drupe_error_set(),
- * fails the work. */
+ * the copied parameters. Runs on a thread of the engine. A status other than DRUPE_OK, with
+ * drupe_error_set(), fails the work. */
 typedef drupe_status (*drupe_call_fn)(void *const *pointers, const void *params);
 
 typedef struct drupe_call {
@@ -189,10 +191,6 @@ typedef struct drupe_call {
 /* Queue the call on the arrays' queue. On a device whose memory the host cannot address the function works on
  * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
 drupe_status drupe_array_call(const drupe_call *call);
-
-/* --- linalg.c ------------------------------------------------------------------------------------------- */
-
-bool drupe_array_is_complex(drupe_dtype dtype);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 

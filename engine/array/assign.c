@@ -29,8 +29,7 @@ static drupe_status assign_here(drupe_target *target, const drupe_array *dst, co
     if (drupe_layout_overlap(dst, src)) {
         drupe_array copy = {0};
         DRUPE_TRY(drupe_array_result(src->queue, DRUPE_MEM_DEVICE, src->dtype, src->ndim, src->shape, &copy));
-        drupe_status status =
-            drupe_copy_launch(target, &copy, &(drupe_operand){.array = src});
+        drupe_status status = drupe_copy_launch(target, &copy, &(drupe_operand){.array = src});
         if (status == DRUPE_OK) status = assign_here(target, dst, &copy);
         drupe_array_clear(&copy);
         return status;
@@ -113,8 +112,8 @@ drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src
 
 /* --- Sequences ------------------------------------------------------------------------------------------ */
 
-/* Integers are computed in int64 and cut, whose last bits are those of uint64, too; bool is whether the integer
- * differs from zero. */
+/* Integers are computed in int64 and cut, whose last bits are those of uint64, too; bool is whether the
+ * integer differs from zero. */
 static drupe_dtype sequence_type(const drupe_target *target, const drupe_array *dst,
                                  const drupe_scalar *start, const drupe_scalar *step)
 {

@@ -5,6 +5,7 @@
  * which leaves one loop for all of their types. */
 #include "array/index_room.h"
 #include "math/gather.h"
+#include <stddef.h>
 #include <string.h>
 
 static drupe_status run_gather(void *const *pointers, const void *params)
@@ -25,13 +26,18 @@ static drupe_status run_fold(void *const *pointers, const void *params)
 /* An index space with what belongs to it. */
 typedef struct job {
     drupe_gather g;
-    index_pack packs[DRUPE_MAX_DIMS];
-    int count;                    /* of packs */
-    size_t shape[DRUPE_MAX_DIMS]; /* of the space */
-    int ndim;
-    size_t size;
     drupe_array span; /* of the indexed array, where that is not empty */
+    int ndim, count;  /* of the space; of packs */
+    size_t size;
+    size_t shape[DRUPE_MAX_DIMS]; /* of the space */
+    index_pack packs[DRUPE_MAX_DIMS];
 } job;
+
+/* Packs are many bytes, most of which nobody needs. */
+static void job_open(job *j)
+{
+    memset(j, 0, offsetof(job, packs));
+}
 
 static void job_clear(job *j)
 {
@@ -57,15 +63,26 @@ static drupe_status job_add(job *j, const drupe_array *x, const drupe_array *ind
 {
     index_pack *pack = &j->packs[j->count];
     DRUPE_TRY(check_index(x, index));
-    if (x->shape[axis] == 0 && index->size)
-        return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
-                               "axis %d has no elements, so that every index is out of bounds for it", named);
     DRUPE_TRY(drupe_index_apart(index, DRUPE_INT64, x, &pack->array));
     pack->length = (int64_t)x->shape[axis];
     pack->step = x->strides[axis];
     pack->named = named;
     j->g.mode = mode;
     j->count++;
+    return DRUPE_OK;
+}
+
+/* DRUPE_E_OUT_OF_RANGE for points along an axis that has no elements; one number is a point whatever the
+ * others are, as it is for NumPy. */
+static drupe_status packs_check(const index_pack *packs, int count, int ndim, const size_t *points)
+{
+    bool none = false;
+    for (int d = 0; d < ndim; d++) none = none || points[d] == 0;
+    for (int k = 0; k < count; k++)
+        if (packs[k].length == 0 && (!none || packs[k].array.ndim == 0))
+            return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                                   "axis %d has no elements, so that every index is out of bounds for it",
+                                   packs[k].named);
     return DRUPE_OK;
 }
 
@@ -78,8 +95,7 @@ static void packs_place(const index_pack *packs, int count, int begin, int ndim,
         g->length[k] = packs[k].length;
         g->step[k] = packs[k].step;
         g->axis[k] = packs[k].named;
-        for (int d = 0; d < ndim; d++)
-            g->index[k][begin + d] = drupe_layout_stride(&packs[k].array, ndim, d);
+        for (int d = 0; d < ndim; d++) g->index[k][begin + d] = drupe_layout_stride(&packs[k].array, ndim, d);
     }
 }
 
@@ -127,7 +143,6 @@ static drupe_status packs_fold(job *j)
         j->count -= DRUPE_GATHER_ARRAYS - 1;
         j->packs[0] = folded;
         memmove(j->packs + 1, j->packs + DRUPE_GATHER_ARRAYS, (size_t)(j->count - 1) * sizeof(*j->packs));
-        memset(j->packs + j->count, 0, (DRUPE_GATHER_ARRAYS - 1) * sizeof(*j->packs));
         j->g.base = 0;
     }
     return DRUPE_OK;
@@ -176,6 +191,7 @@ static drupe_status job_of_selection(job *j, const drupe_array *x, const drupe_s
         DRUPE_TRY(job_add(j, x, index->array, index->axis, index->named, selection->mode));
     }
     DRUPE_TRY(packs_broadcast(j->packs, j->count, &npoints, points));
+    DRUPE_TRY(packs_check(j->packs, j->count, npoints, points));
     DRUPE_TRY(packs_fold(j));
     DRUPE_TRY(rest_add(j, x, indexed, 0, selection->place));
     const int begin = j->ndim;
@@ -212,7 +228,7 @@ static drupe_status job_along(job *j, const drupe_array *x, const drupe_array *i
     }
     packs_place(j->packs, 1, 0, j->ndim, &j->g);
     job_close(j);
-    return DRUPE_OK;
+    return packs_check(j->packs, 1, j->ndim, j->shape);
 }
 
 /* --- The work ------------------------------------------------------------------------------------------- */
@@ -269,7 +285,8 @@ static drupe_status scatter(job *j, const drupe_array *x, const drupe_operand *v
 
 drupe_status drupe_array_gather(const drupe_array *x, const drupe_selection *selection, drupe_array *out)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_of_selection(&j, x, selection);
     if (status == DRUPE_OK) status = gather(&j, x, out);
     job_clear(&j);
@@ -279,7 +296,8 @@ drupe_status drupe_array_gather(const drupe_array *x, const drupe_selection *sel
 drupe_status drupe_array_scatter(const drupe_array *x, const drupe_selection *selection,
                                  const drupe_operand *value)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_of_selection(&j, x, selection);
     if (status == DRUPE_OK) status = scatter(&j, x, value);
     job_clear(&j);
@@ -289,7 +307,8 @@ drupe_status drupe_array_scatter(const drupe_array *x, const drupe_selection *se
 drupe_status drupe_array_gather_along(const drupe_array *x, const drupe_array *indices, int axis,
                                       drupe_index_mode mode, drupe_array *out)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_along(&j, x, indices, axis, mode);
     if (status == DRUPE_OK) status = gather(&j, x, out);
     job_clear(&j);
@@ -299,7 +318,8 @@ drupe_status drupe_array_gather_along(const drupe_array *x, const drupe_array *i
 drupe_status drupe_array_scatter_along(const drupe_array *x, const drupe_array *indices, int axis,
                                        const drupe_operand *value)
 {
-    job j = {0};
+    job j;
+    job_open(&j);
     drupe_status status = job_along(&j, x, indices, axis, DRUPE_INDEX_RAISE);
     for (int d = 0; status == DRUPE_OK && d < x->ndim; d++)
         if (d != axis && j.shape[d] != x->shape[d]) status = along_clash(x, indices);

@@ -113,7 +113,8 @@ drupe_status drupe_array_mask_pick(const drupe_array *x, const drupe_array *mask
     drupe_array packed = {0}, packed_mask = {0};
     DRUPE_TRY(check_shapes(x, mask));
     if (mask->ndim == 0)
-        return drupe_error_set(DRUPE_E_INVALID, "a mask without dimensions picks nothing: test it with bool()");
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "a mask without dimensions picks nothing: test it with bool()");
     const size_t row = picked_shape(x, mask, count, shape, &ndim);
     DRUPE_TRY(drupe_array_result(x->queue, drupe_memory_kind(x->memory), x->dtype, ndim, shape, out));
     if (out->size == 0) return DRUPE_OK;
@@ -163,10 +164,11 @@ static drupe_status run_expand(void *const *pointers, const void *params)
     if (count == p->values) drupe_mask_expand(pointers[1], p->n, counts, p->row, pointers[2], pointers[0]);
     free(counts);
     if (count == p->values) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_INVALID,
-                           "%zu values were assigned to the %zu elements where the mask is true: there has to "
-                           "be one for each, or one for all",
-                           p->values, count);
+    return drupe_error_set(
+        DRUPE_E_INVALID,
+        "%zu values were assigned to the %zu elements where the mask is true: there has to "
+        "be one for each, or one for all",
+        p->values, count);
 }
 
 /* `values`: contiguous, of the shape (number of values, ...), apart from x. */
@@ -232,7 +234,8 @@ static drupe_status assign_each(const drupe_array *x, const drupe_array *mask, c
     return status;
 }
 
-drupe_status drupe_array_mask_assign(const drupe_array *x, const drupe_array *mask, const drupe_operand *value)
+drupe_status drupe_array_mask_assign(const drupe_array *x, const drupe_array *mask,
+                                     const drupe_operand *value)
 {
     DRUPE_TRY(check_shapes(x, mask));
     DRUPE_TRY(drupe_layout_writable(x));
@@ -300,13 +303,15 @@ drupe_status drupe_array_repeat_count(const drupe_array *repeats, drupe_array *t
                                drupe_dtype_name(repeats->dtype), repeats->ndim);
     DRUPE_TRY(drupe_array_result(repeats->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 0, NULL, total));
     if (repeats->size) return repeat_call(repeats, 0, run_repeat_count, total);
-    drupe_status status = drupe_array_assign(total, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    drupe_status status =
+        drupe_array_assign(total, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
     if (status != DRUPE_OK) drupe_array_clear(total);
     return status;
 }
 
 drupe_status drupe_array_repeat_positions(const drupe_array *repeats, size_t count, drupe_array *out)
 {
-    DRUPE_TRY(drupe_array_result(repeats->queue, drupe_memory_kind(repeats->memory), DRUPE_INT64, 1, &count, out));
+    DRUPE_TRY(
+        drupe_array_result(repeats->queue, drupe_memory_kind(repeats->memory), DRUPE_INT64, 1, &count, out));
     return count ? repeat_call(repeats, count, run_repeat, out) : DRUPE_OK;
 }

@@ -18,8 +18,8 @@ drupe_status drupe_index_same_queue(const drupe_array *a, const drupe_array *b);
 /* A view of all memory between the first and the last element of a non-empty array, as one dimension, and
  * where element [0, ..., 0] is in it. `span` must be empty. */
 void drupe_index_span(const drupe_array *array, drupe_array *span, ptrdiff_t *base);
-/* `src` as a contiguous array of `dtype` on the queue of `beside` that shares no memory with `beside`, so that
- * one may be read while the other one is written. `out` must be empty. */
+/* `src` as a contiguous array of `dtype` on the queue of `beside` that shares no memory with `beside`, so
+ * that one may be read while the other one is written. `out` must be empty. */
 drupe_status drupe_index_apart(const drupe_array *src, drupe_dtype dtype, const drupe_array *beside,
                                drupe_array *out);
 /* The same of an operand: a scalar becomes an array without dimensions. */

@@ -6,20 +6,13 @@
 #include <string.h>
 
 /* The types that LAPACK has, in the order of drupe_blas_type. */
-static const char *const type_names[DRUPE_BLAS_TYPES] = {"float32", "float64", "complex64", "complex128"};
+static const drupe_dtype types[DRUPE_BLAS_TYPES] = {DRUPE_FLOAT32, DRUPE_FLOAT64, DRUPE_COMPLEX64, DRUPE_COMPLEX128};
 
 static drupe_blas_type type_of(drupe_dtype dtype)
 {
-    const char *name = drupe_dtype_name(dtype);
     for (int t = 0; t < DRUPE_BLAS_TYPES; t++)
-        if (strcmp(name, type_names[t]) == 0) return (drupe_blas_type)t;
+        if (types[t] == dtype) return (drupe_blas_type)t;
     return DRUPE_BLAS_NONE;
-}
-
-bool drupe_array_is_complex(drupe_dtype dtype)
-{
-    const drupe_blas_type type = type_of(dtype);
-    return type != DRUPE_BLAS_NONE && drupe_blas_complex(type);
 }
 
 static drupe_dtype dtype_of(drupe_blas_type type, drupe_linear_element element)
@@ -28,10 +21,10 @@ static drupe_dtype dtype_of(drupe_blas_type type, drupe_linear_element element)
     switch (element) {
     case DRUPE_LINEAR_SAME: break;
     case DRUPE_LINEAR_REAL: return narrow ? DRUPE_FLOAT32 : DRUPE_FLOAT64;
-    case DRUPE_LINEAR_COMPLEX: return drupe_dtype_find(narrow ? "complex64" : "complex128");
+    case DRUPE_LINEAR_COMPLEX: return narrow ? DRUPE_COMPLEX64 : DRUPE_COMPLEX128;
     case DRUPE_LINEAR_INT64: return DRUPE_INT64;
     }
-    return drupe_dtype_find(type_names[type]);
+    return types[type];
 }
 
 const char *drupe_array_linear_name(drupe_linear_op op)
@@ -87,8 +80,6 @@ static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, d
     linear->n = a->shape[a->ndim - 1];
     linear->count = 1;
     for (int d = 0; d < a->ndim - 2; d++) linear->count *= a->shape[d];
-    if (op == DRUPE_LINEAR_EIG && dtype_of(linear->type, DRUPE_LINEAR_COMPLEX) == DRUPE_DTYPE_NONE)
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s has complex results, for which there is no type", name);
     return drupe_linear_provider(op, linear->type) ? DRUPE_OK : DRUPE_E_UNAVAILABLE;
 }
 
@@ -173,10 +164,9 @@ bool drupe_array_provider(size_t index, drupe_provider_row *row)
     index -= DRUPE_DTYPE_COUNT;
     for (int op = 0; op < DRUPE_LINEAR_COUNT; op++)
         for (int t = 0; t < DRUPE_BLAS_TYPES; t++) {
-            const drupe_dtype dtype = drupe_dtype_find(type_names[t]);
-            if (dtype == DRUPE_DTYPE_NONE || index-- > 0) continue;
+            if (index-- > 0) continue;
             const drupe_provider *provider = drupe_linear_provider((drupe_linear_op)op, (drupe_blas_type)t);
-            *row = (drupe_provider_row){drupe_linear_name((drupe_linear_op)op), dtype,
+            *row = (drupe_provider_row){drupe_linear_name((drupe_linear_op)op), types[t],
                                         provider ? provider->name : NULL, provider ? provider->path : ""};
             return true;
         }

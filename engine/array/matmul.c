@@ -31,7 +31,7 @@ static drupe_product_type product_type(drupe_dtype dtype)
     const int kind = drupe_dtype_row(dtype)->kind;
     if (kind == KIND_BOOL) return DRUPE_PRODUCT_BOOL;
     if (kind == KIND_FLOAT) return size == 4 ? DRUPE_PRODUCT_FLOAT : DRUPE_PRODUCT_DOUBLE;
-    if (drupe_array_is_complex(dtype)) return size == 8 ? DRUPE_PRODUCT_CFLOAT : DRUPE_PRODUCT_CDOUBLE;
+    if (kind == KIND_COMPLEX) return size == 8 ? DRUPE_PRODUCT_CFLOAT : DRUPE_PRODUCT_CDOUBLE;
     return size == 1   ? DRUPE_PRODUCT_INT8
            : size == 2 ? DRUPE_PRODUCT_INT16
            : size == 4 ? DRUPE_PRODUCT_INT32
@@ -227,6 +227,7 @@ static drupe_status stack_shape(const drupe_array *a, const drupe_array *b, prod
     return DRUPE_OK;
 }
 
+/* The result may be stored in another type than the product is computed in. */
 static drupe_status multiply(product *p, const drupe_array *a, const drupe_array *b, const drupe_array *out)
 {
     drupe_array wide = {0};

@@ -6,8 +6,14 @@
 #include "drupe/array_order.h"
 #include "math/element.h"
 
-/* A data type as the loops know it. */
-drupe_element drupe_array_element(drupe_dtype dtype);
+/* A data type as the loops know it: both count the types in the same order. */
+_Static_assert((int)DRUPE_INT64 == DRUPE_ELEMENT_I64 && (int)DRUPE_FLOAT16 == DRUPE_ELEMENT_F16 &&
+                   (int)DRUPE_DTYPE_COUNT == DRUPE_ELEMENT_COUNT,
+               "element.h counts the element types as array.h does");
+static inline drupe_element drupe_array_element(drupe_dtype dtype)
+{
+    return (drupe_element)dtype;
+}
 
 /* The sizes in front of an axis, along it and behind it. */
 typedef struct drupe_axis_block {

@@ -5,7 +5,7 @@
  * widest float. What an operation is computed in may differ from what is stored: float16 is computed in
  * float32. */
 #include "array/array_room.h"
-#include "kernels/half.h"
+#include "generated/drupe_half.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -189,7 +189,8 @@ static drupe_dtype common_type(const op_row *row, const drupe_operand *in, size_
 }
 
 /* A Python integer must fit the arrays' integer type. A comparison has an answer without: as its result tells
- * nothing of the type, it may be made in another, where what is beyond all numbers of the type is infinite. */
+ * nothing of the type, it may be made in another, where what is beyond all numbers of the type is infinite.
+ */
 static drupe_status check_scalars(const op_row *row, const drupe_operand *in, size_t nin, bool fp64,
                                   op_types *types)
 {
@@ -236,8 +237,9 @@ drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp
         return drupe_error_set(DRUPE_E_INVALID, "%s needs at least one array among its operands", row->name);
     const int kind = drupe_dtype_row(common)->kind;
     if (!(row->takes & KIND_BIT(kind)))
-        return drupe_error_set(DRUPE_E_INVALID, "%s does not take %s: convert with astype first", row->name,
-                               drupe_dtype_name(common));
+        return drupe_error_set(
+            DRUPE_E_INVALID, "%s does not take %s: %s first", row->name, drupe_dtype_name(common),
+            kind == KIND_COMPLEX ? "take real(x), imag(x) or abs(x)" : "convert with astype");
     if (op == DRUPE_OP_POW) DRUPE_TRY(check_power(&in[1], common));
     if ((row->result == RESULT_FLOAT || row->result == RESULT_FLOAT_REAL) && kind < KIND_FLOAT)
         common = drupe_float_default(fp64);
@@ -289,9 +291,6 @@ drupe_dtype drupe_op_result(drupe_op op, const drupe_operand *in, size_t nin)
 drupe_dtype drupe_copy_type(drupe_dtype from, drupe_dtype to)
 {
     if (to == DRUPE_FLOAT16 && drupe_dtype_row(from)->real == DRUPE_FLOAT64) return DRUPE_FLOAT64;
-    /* Integers without a sign are computed in those with one, which would not hold large floats. */
-    if (drupe_dtype_row(to)->kind == KIND_UINT && drupe_dtype_row(from)->kind >= KIND_FLOAT)
-        return drupe_dtype_row(from)->compute;
     return drupe_dtype_row(to)->compute;
 }
 

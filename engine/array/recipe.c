@@ -1,7 +1,8 @@
 /* Between recipes and their parts. See recipe.h. */
 #include "array/array_room.h"
 
-_Static_assert(OP_TABLE_COUNT <= UINT8_MAX && DRUPE_DTYPE_COUNT < RECIPE_ANY, "each has a byte, or its low bits");
+_Static_assert(OP_TABLE_COUNT <= UINT8_MAX && DRUPE_DTYPE_COUNT < RECIPE_ANY,
+               "each has a byte, or its low bits");
 _Static_assert(3 + DRUPE_KERNEL_INPUTS + 2 <= RECIPE_MOST, "one operation fits");
 
 static uint8_t type_byte(int32_t dtype)
@@ -54,7 +55,8 @@ void drupe_recipe_read(const kernel_recipe *recipe, kernel_parts *parts)
         const uint8_t *leaf = from + 3 + i;
         parts->in[i] = leaf < operation ? type_of(*leaf) : DRUPE_DTYPE_NONE;
         if (leaf >= operation || *leaf != RECIPE_CONSTANT) continue;
-        parts->in[i] = (int32_t)drupe_op_input(drupe_op_row(parts->op), (drupe_dtype)parts->compute, (size_t)i);
+        parts->in[i] =
+            (int32_t)drupe_op_input(drupe_op_row(parts->op), (drupe_dtype)parts->compute, (size_t)i);
         parts->layout |= 1 << i;
     }
 }

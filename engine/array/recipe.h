@@ -1,9 +1,9 @@
 /* What a kernel is: a short string of bytes, in which equal kernels are equal.
  *
- * First the iteration: its shape, whether by strides, and the type of the output. Then the expression, operands
- * before what is done with them: inputs by their types, constants, and operations with the type that they are
- * computed in. Kernels are found by their recipes; their names and programs are made from them. Today an
- * expression has one operation. */
+ * First the iteration: its shape, whether by strides, and the type of the output. Then the expression,
+ * operands before what is done with them: inputs by their types, constants, and operations with the type that
+ * they are computed in. Kernels are found by their recipes; their names and programs are made from them.
+ * Today an expression has one operation. */
 #ifndef DRUPE_ARRAY_RECIPE_H
 #define DRUPE_ARRAY_RECIPE_H
 
@@ -25,8 +25,8 @@ typedef struct kernel_recipe {
 #define RECIPE_OPERATION 0x80 /* and the operation's number in the next byte */
 #define RECIPE_ANY       0x1f
 
-/* The parts of a recipe of one operation. A type is DRUPE_DTYPE_NONE where kernels take all, and of inputs that
- * there are none of; of a constant it is the type that the input is computed in. */
+/* The parts of a recipe of one operation. A type is DRUPE_DTYPE_NONE where kernels take all, and of inputs
+ * that there are none of; of a constant it is the type that the input is computed in. */
 typedef struct kernel_parts {
     int32_t shape, op, layout;
     int32_t compute, out, in[DRUPE_KERNEL_INPUTS];

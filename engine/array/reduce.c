@@ -234,6 +234,13 @@ static drupe_status reduce_into(const reduction *r, const drupe_array *in, uint3
 {
     split_axes s;
     split(in, axes, &s);
+    if (s.kept.ndim > DRUPE_KERNEL_DIMS) { /* side by side, kept axes alternate with reduced ones at most */
+        drupe_array packed = {0};
+        DRUPE_TRY(drupe_array_contiguous_as(in, in->dtype, &packed));
+        const drupe_status status = reduce_into(r, &packed, axes, out);
+        drupe_array_clear(&packed);
+        return status;
+    }
     if (s.reduced.ndim <= 1) return reduce_axis(r, &s, in, out);
     drupe_array partial = {0};
     int ndim;
@@ -270,7 +277,7 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
     size_t shape[DRUPE_MAX_DIMS];
     if ((int)op < 0 || op >= DRUPE_OP_COUNT || drupe_op_kind_of(op) != DRUPE_OP_REDUCTION)
         return drupe_error_set(DRUPE_E_INVALID, "%s is no reduction", drupe_op_name(op));
-    if (axes >> in->ndim)
+    if ((uint64_t)axes >> in->ndim)
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "an array of %d dimensions has no such axis", in->ndim);
     DRUPE_TRY(drupe_target_get(in->queue, &r.target));
     DRUPE_TRY(drupe_op_types((int)op, &(drupe_operand){.array = in}, 1, r.target->fp64, &types));

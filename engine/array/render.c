@@ -18,8 +18,8 @@ static const char *value_of(const dtype_row *row)
     return drupe_dtype_row(row->compute)->cl;
 }
 
-/* The macro `name`, which converts a value of one type to another. A byte of a bool that is not 0 is true, whoever
- * wrote it: what comes from one or goes to one is compared. */
+/* The macro `name`, which converts a value of one type to another. A byte of a bool that is not 0 is true,
+ * whoever wrote it: what comes from one or goes to one is compared. */
 static void define_cast(drupe_text *text, const char *name, const dtype_row *from, const dtype_row *to)
 {
     const bool part = from->kind == KIND_COMPLEX && to->kind != KIND_COMPLEX;
@@ -48,8 +48,9 @@ static void define_memory(drupe_text *text, int k, const dtype_row *stored)
     if (k == 0)
         drupe_text_printf(text, "#define WRITE0 WRITE_%s\n#define PUT_WIDE0 PUT_WIDE_%s\n", how, how);
     else
-        drupe_text_printf(text, "#define READ%d READ_%s\n#define READ_WIDE%d READ_WIDE_%s\n#define ZERO%d ((%s)(0))\n", k, how,
-                          k, how, k, value_of(stored));
+        drupe_text_printf(
+            text, "#define READ%d READ_%s\n#define READ_WIDE%d READ_WIDE_%s\n#define ZERO%d ((%s)(0))\n", k,
+            how, k, how, k, value_of(stored));
 }
 
 static void define_constant(drupe_text *text, const char *name, const dtype_row *compute)
@@ -106,7 +107,7 @@ static void append_arithmetic(drupe_text *text, const kernel_parts *key, const d
         drupe_text_printf(text, "#define TUNSIGNED %s\n#define TWRAP %s\n", unsigned_types[compute->size],
                           compute->size < 4 ? "uint" : unsigned_types[compute->size]);
     if (key->shape == SHAPE_MAP && key->op == OP_NEXTAFTER_HALF) append_lines(text, source_half_h);
-    append_lines(text, compute->kind == KIND_COMPLEX ? source_complex_h : source_numeric_h);
+    append_lines(text, compute->kind == KIND_COMPLEX ? source_complex_cl : source_numeric_h);
 }
 
 static void define_types(drupe_text *text, const kernel_parts *key)
@@ -159,7 +160,8 @@ static void define_reduction(drupe_text *text, const kernel_parts *key, const op
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     drupe_text_printf(text, "#define OP(a, b) (%s)\n", row->expression[kind]);
-    drupe_text_printf(text, kind == KIND_COMPLEX ? "#define IDENTITY ((TC)(%s, 0))\n" : "#define IDENTITY %s\n",
+    drupe_text_printf(text,
+                      kind == KIND_COMPLEX ? "#define IDENTITY ((TC)(%s, 0))\n" : "#define IDENTITY %s\n",
                       row->identity);
     drupe_text_printf(text, "#define COLUMN %d\n#define STRIDED %d\n", key->shape == SHAPE_COLUMN,
                       key->layout == LAYOUT_STRIDED);

@@ -5,15 +5,13 @@
  *   TC, TS, TREAL    the compute type, its suffix in numeric.h (_f32), and the type of its real part
  *   TC0, TC1, TC2    what the inputs are computed in: TC, or that of bool
  *   TR               the type of the result before it is stored
- *   TO, TI0, TI1 ... stored types of output and inputs (OpenCL C; the host's kernels see TC only), and TV, TV0,
- *                    TV1 ... what an element of them is in a register: a float of a half
- *   READ1, ZERO1 ... element i of input 0, and what stands for one that is not there; WRITE0 stores one
- *   LOAD             what a stored TC counts as: any byte but 0 is true
- *   LOAD0, LOAD1 ... casts from TI0 to TC0 and so on; TRUTH0 and TRUTH1 are the part of them that vectors of
- *                    TI0 and TI1 need before they are converted (OpenCL C)
- *   STORE            cast from TR to TV
- *   OP(a), OP(a, b), OP(a, b, c)  the operation
- * and, for OpenCL C, the form: FORM_GPU is 0 for CPU devices, 1 for the others.
+ *   TO, TI0, TI1 ... stored types of output and inputs (OpenCL C; the host's kernels see TC only), and TV,
+ * TV0, TV1 ... what an element of them is in a register: a float of a half READ1, ZERO1 ... element i of
+ * input 0, and what stands for one that is not there; WRITE0 stores one LOAD             what a stored TC
+ * counts as: any byte but 0 is true LOAD0, LOAD1 ... casts from TI0 to TC0 and so on; TRUTH0 and TRUTH1 are
+ * the part of them that vectors of TI0 and TI1 need before they are converted (OpenCL C) STORE cast from TR
+ * to TV OP(a), OP(a, b), OP(a, b, c)  the operation and, for OpenCL C, the form: FORM_GPU is 0 for CPU
+ * devices, 1 for the others.
  *
  * DRUPE_CHECKED is 1 in instrumented kernels, for checked mode: each load and store of an operand asks INSIDE
  * first, and is left out when it is not. Otherwise none of that is in the kernel. */
@@ -33,9 +31,9 @@ typedef long i64;
 typedef ushort u16;
 typedef uint u32;
 typedef ulong u64;
-#define KERNEL    __kernel void
-#define GLOBAL    __global
-#define LOCAL     __local
+#define KERNEL     __kernel void
+#define GLOBAL     __global
+#define LOCAL      __local
 #define INT8_MIN   SCHAR_MIN
 #define INT8_MAX   SCHAR_MAX
 #define UINT8_MAX  UCHAR_MAX
@@ -63,12 +61,12 @@ typedef ulong u64;
     i64 begin = min((i64)(get_global_id(0) * begin##_per), (i64)(n)), end = min(begin + begin##_per, (i64)(n))
 
 /* Element i of operand k, and `w` neighbours from it on, a multiple of w, as a vector of TYPE. */
-#define READ(k, p, i)             CAT(READ, k)(p, i)
-#define WRITE(k, p, i, value)     CAT(WRITE, k)(p, i, value)
-#define READ_PLAIN(p, i)          (p)[i]
-#define WRITE_PLAIN(p, i, value)  (p)[i] = value
-#define READ_HALF(p, i)           vload_half(i, p)
-#define WRITE_HALF(p, i, value)   vstore_half_rte(value, i, p)
+#define READ(k, p, i)                  CAT(READ, k)(p, i)
+#define WRITE(k, p, i, value)          CAT(WRITE, k)(p, i, value)
+#define READ_PLAIN(p, i)               (p)[i]
+#define WRITE_PLAIN(p, i, value)       (p)[i] = value
+#define READ_HALF(p, i)                vload_half(i, p)
+#define WRITE_HALF(p, i, value)        vstore_half_rte(value, i, p)
 #define READ_WIDE_PLAIN(w, p, i)       CAT(vload, w)(0, (p) + (i))
 #define READ_WIDE_HALF(w, p, i)        CAT(vload_half, w)((i) / w, p)
 #define PUT_WIDE_PLAIN(w, p, i, value) CAT(vstore, w)(value, 0, (p) + (i))

@@ -1,5 +1,5 @@
-/* float16 as bits: one of sign, five of exponent, ten of mantissa. Kernels compute in float; these convert, and
- * round to nearest even, once. Without branches, so that loops over them vectorise. */
+/* float16 as bits: one of sign, five of exponent, ten of mantissa. Kernels compute in float; these convert,
+ * and round to nearest even, once. Without branches, so that loops over them vectorise. */
 #ifndef DRUPE_HALF_H
 #define DRUPE_HALF_H
 

@@ -38,11 +38,7 @@ static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
         out[i] = (TR)(APPLY(a, b, c));
     }
 }
-static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
-{
-    static const map_kernel kernel = {CAT(NAME, _loop), ARITY, TR_ID, {TC_IDS}};
-    map_run(&kernel, begin, end, size, args);
-}
+MAP_KERNEL(NAME, CAT(NAME, _loop), ARITY, TR_ID, TC_IDS)
 
 #else
 #if ARITY == 1

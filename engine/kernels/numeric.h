@@ -35,6 +35,15 @@
             base *= base;                                                                                    \
         }                                                                                                    \
         return (I)result;                                                                                    \
+    }                                                                                                        \
+    static inline U num_euclid##S(U x, U y)                                                                  \
+    {                                                                                                        \
+        while (y != 0) {                                                                                     \
+            const U rest = (U)(x % y);                                                                       \
+            x = y;                                                                                           \
+            y = rest;                                                                                        \
+        }                                                                                                    \
+        return x;                                                                                            \
     }
 
 #define NUMERIC_INT(S, I, U, W) NUMERIC_INT_(S, I, U, W)
@@ -65,6 +74,15 @@
     {                                                                                                        \
         if (b < 0) return (I)(a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0);                                \
         return num_raise##S(a, b);                                                                           \
+    }                                                                                                        \
+    static inline I num_gcd##S(I a, I b)                                                                     \
+    {                                                                                                        \
+        return (I)num_euclid##S((U)num_abs##S(a), (U)num_abs##S(b));                                         \
+    }                                                                                                        \
+    static inline I num_lcm##S(I a, I b)                                                                     \
+    {                                                                                                        \
+        const U x = (U)num_abs##S(a), y = (U)num_abs##S(b), common = num_euclid##S(x, y);                    \
+        return common == 0 ? (I)0 : num_mul##S((I)(x / common), (I)y);                                       \
     }
 
 #define NUMERIC_UINT(S, U, W) NUMERIC_UINT_(S, U, W)
@@ -77,9 +95,19 @@
     static inline U num_ipow##S(U a, U b)                                                                    \
     {                                                                                                        \
         return num_raise##S(a, b);                                                                           \
+    }                                                                                                        \
+    static inline U num_gcd##S(U a, U b)                                                                     \
+    {                                                                                                        \
+        return num_euclid##S(a, b);                                                                          \
+    }                                                                                                        \
+    static inline U num_lcm##S(U a, U b)                                                                     \
+    {                                                                                                        \
+        const U common = num_euclid##S(a, b);                                                                \
+        return common == 0 ? (U)0 : num_mul##S((U)(a / common), b);                                          \
     }
 
-/* fmod is exact, so a - mod is a multiple of b up to one rounding, which the last step repairs. */
+/* fmod is exact, so a - mod is a multiple of b up to one rounding, which the last step repairs. Where an operand is
+ * infinite, the array API wants floor(a / b), which the remainder does not fit. */
 #define NUMERIC_FLOAT(S, F) NUMERIC_FLOAT_(S, F)
 #define NUMERIC_FLOAT_(S, F)                                                                                 \
     static inline F num_mod##S(F a, F b)                                                                     \
@@ -91,6 +119,7 @@
     static inline F num_floordiv##S(F a, F b)                                                                \
     {                                                                                                        \
         if (b == 0) return a / b;                                                                            \
+        if (isinf(a) || isinf(b)) return floor(a / b);                                                       \
         F r = fmod(a, b), q = (a - r) / b;                                                                   \
         if (r != 0 && (r < 0) != (b < 0)) q -= 1;                                                            \
         if (q == 0) return copysign((F)0, a / b);                                                            \

@@ -4,7 +4,7 @@
  * Where they differ, elements are moved without a branch, which no processor would foresee, into a buffer
  * that has room for all of them. */
 #include "math/compact.h"
-#include "base/parallel.h"
+#include "math/parallel.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -33,6 +33,31 @@ static void blocks_run(size_t i, void *user)
 
 /* --- Counting ------------------------------------------------------------------------------------------- */
 
+static uint64_t word_of(const uint8_t *mask)
+{
+    uint64_t word;
+    memcpy(&word, mask, sizeof word);
+    return word;
+}
+
+/* The true ones among `words` times eight elements, at most 255 times: the bytes of one sum count one each.
+ */
+static uint32_t count_words(const uint8_t *mask, size_t words)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), even = UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t sum = 0, all = 0;
+    for (size_t i = 0; i < words; i++) {
+        const uint64_t word = word_of(mask + 8 * i);
+        all |= word;
+        sum += word;
+    }
+    if (!(all & ~ones))
+        return (uint32_t)(((sum & even) + (sum >> 8 & even)) * UINT64_C(0x0001000100010001) >> 48);
+    uint32_t count = 0; /* some are true by other bytes than 1 */
+    for (size_t i = 0; i < 8 * words; i++) count += mask[i] != 0;
+    return count;
+}
+
 static void count_run(size_t i, void *user)
 {
     const job *j = user;
@@ -40,13 +65,13 @@ static void count_run(size_t i, void *user)
     const uint8_t *mask = j->mask + begin;
     const size_t size = rest < DRUPE_MASK_BLOCK ? rest : DRUPE_MASK_BLOCK;
     uint32_t count = 0;
-    for (size_t k = 0; k < size;) {
-        /* A byte counts up to 255, which lets compilers add many of them at once. */
-        const size_t stop = size - k < 255 ? size : k + 255;
-        uint8_t few = 0;
-        for (; k < stop; k++) few = (uint8_t)(few + (mask[k] != 0));
-        count += few;
+    size_t k = 0;
+    while (size - k >= 8) {
+        const size_t words = (size - k) / 8 < 255 ? (size - k) / 8 : 255;
+        count += count_words(mask + k, words);
+        k += 8 * words;
     }
+    for (; k < size; k++) count += mask[k] != 0;
     j->counted[i + 1] = (int64_t)count;
 }
 
@@ -60,13 +85,6 @@ void drupe_mask_count(const uint8_t *mask, size_t n, int64_t *counts)
 }
 
 /* --- Side by side --------------------------------------------------------------------------------------- */
-
-static uint64_t word_of(const uint8_t *mask)
-{
-    uint64_t word;
-    memcpy(&word, mask, sizeof word);
-    return word;
-}
 
 typedef struct bytes16 {
     uint64_t halves[2];
@@ -99,6 +117,7 @@ typedef struct bytes16 {
             const size_t count = end - i < STRIP ? end - i : STRIP;                                          \
             size_t k = strip_##name(j->mask + i, from + i, count, buffer);                                   \
             if (k > room) k = room;                                                                          \
+            if (!k) continue;                                                                                \
             memcpy(to, buffer, k * sizeof(type));                                                            \
             to += k;                                                                                         \
             room -= k;                                                                                       \
@@ -222,8 +241,8 @@ static void positions_block(const job *j, size_t begin, size_t end, size_t first
         /* What is left of one row of the last axis. */
         const size_t place = i % width;
         const size_t count = width - place < end - i ? width - place : end - i;
-        const size_t found = positions_of(j->mask + i, count, (int64_t)place,
-                                          to + (size_t)(j->ndim - 1) * total, room);
+        const size_t found =
+            positions_of(j->mask + i, count, (int64_t)place, to + (size_t)(j->ndim - 1) * total, room);
         size_t rest = found ? i / width : 0;
         for (int d = j->ndim - 2; found && d >= 0; d--) {
             const int64_t number = (int64_t)(rest % j->shape[d]);

@@ -9,7 +9,7 @@
  * takes those of its own stretch of memory. */
 #include "math/gather.h"
 #include "math/gather_line.h"
-#include "base/parallel.h"
+#include "math/parallel.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -274,7 +274,8 @@ static bool by_rows(const drupe_gather *g)
 {
     if (g->ndim == g->points) return false;
     if (g->points == 0) return true;
-    return g->shape[g->ndim - 1] >= SHORT_ROW && (g->at[g->ndim - 1] == 1 || g->points == 0 || g->step[0] > 1);
+    return g->shape[g->ndim - 1] >= SHORT_ROW &&
+           (g->at[g->ndim - 1] == 1 || g->points == 0 || g->step[0] > 1);
 }
 
 /* The elements of a block for one position along the axes of no index array, or a row of them. */
@@ -381,8 +382,13 @@ static void job_part(size_t i, void *user)
                  j->low + (ptrdiff_t)drupe_parallel_begin(reach, i + 1, j->parts), lost);
     } else {
         drupe_gather own = *j->g;
-        job mine = {.g = &own, .kind = j->kind, .cut = j->cut, .points = j->points, .indices = j->indices,
-                    .from = j->from, .to = j->to};
+        job mine = {.g = &own,
+                    .kind = j->kind,
+                    .cut = j->cut,
+                    .points = j->points,
+                    .indices = j->indices,
+                    .from = j->from,
+                    .to = j->to};
         const size_t begin = drupe_parallel_begin(own.shape[j->axis], i, j->parts);
         const ptrdiff_t size = (ptrdiff_t)own.element, skip = (ptrdiff_t)begin * own.other[j->axis] * size;
         own.shape[j->axis] = drupe_parallel_begin(own.shape[j->axis], i + 1, j->parts) - begin;

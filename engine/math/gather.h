@@ -14,18 +14,19 @@
 
 /* Every element of the result, or of what is assigned, by its position in an index space. */
 typedef struct drupe_gather {
-    size_t element;   /* bytes of one */
-    ptrdiff_t base;   /* from the address of the indexed array to its element [0, ..., 0] */
-    int ndim, points; /* of the index space; how many of its axes, the first ones, lead through index arrays */
+    size_t element; /* bytes of one */
+    ptrdiff_t base; /* from the address of the indexed array to its element [0, ..., 0] */
+    int ndim,
+        points; /* of the index space; how many of its axes, the first ones, lead through index arrays */
     int arrays;
     drupe_index_mode mode;
     size_t shape[DRUPE_MAX_DIMS];
-    ptrdiff_t at[DRUPE_MAX_DIMS];                          /* steps in the indexed array */
-    ptrdiff_t other[DRUPE_MAX_DIMS];                       /* in the result, or in what is assigned */
+    ptrdiff_t at[DRUPE_MAX_DIMS];                         /* steps in the indexed array */
+    ptrdiff_t other[DRUPE_MAX_DIMS];                      /* in the result, or in what is assigned */
     ptrdiff_t index[DRUPE_GATHER_ARRAYS][DRUPE_MAX_DIMS]; /* in the index arrays */
-    int64_t length[DRUPE_GATHER_ARRAYS];                   /* of the axis that each array indexes */
-    ptrdiff_t step[DRUPE_GATHER_ARRAYS];                   /* along that axis, in the indexed array */
-    int axis[DRUPE_GATHER_ARRAYS];                         /* its number in errors */
+    int64_t length[DRUPE_GATHER_ARRAYS];                  /* of the axis that each array indexes */
+    ptrdiff_t step[DRUPE_GATHER_ARRAYS];                  /* along that axis, in the indexed array */
+    int axis[DRUPE_GATHER_ARRAYS];                        /* its number in errors */
 } drupe_gather;
 
 /* Once all but `points` is set: drop axes of length 1, bring those of index arrays to the front, merge. */

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 typedef struct drupe_line {
-    size_t element; /* bytes: 1, 2, 4, 8 or 16 */
-    int64_t length; /* of the axis */
-    ptrdiff_t step; /* along it, in elements */
+    size_t element;  /* bytes: 1, 2, 4, 8 or 16 */
+    int64_t length;  /* of the axis */
+    ptrdiff_t step;  /* along it, in elements */
     ptrdiff_t other; /* from one element gathered, or to be scattered, to the next one */
 } drupe_line;
 

@@ -2,7 +2,8 @@
  * by one, since the library has threads of its own. */
 #include "math/linear.h"
 #include "base/base.h"
-#include "base/parallel.h"
+#include "math/parallel.h"
+#include "math/scratch.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,15 +115,14 @@ int drupe_linear_results(const drupe_linear *l, drupe_linear_result results[DRUP
 void *drupe_linear_slot(drupe_linear_scratch *scratch, int slot, size_t bytes)
 {
     if (bytes > scratch->sizes[slot] || !scratch->slots[slot]) {
-        const size_t rounded = (bytes + 63) & ~(size_t)63;
-        free(scratch->slots[slot]);
-        scratch->slots[slot] = aligned_alloc(64, rounded ? rounded : 64);
+        drupe_scratch_release(scratch->slots[slot], scratch->sizes[slot]);
+        scratch->slots[slot] = drupe_scratch_get(bytes);
         scratch->sizes[slot] = scratch->slots[slot] ? bytes : 0;
     }
     return scratch->slots[slot];
 }
 
-#define EDGE 16
+#define EDGE 8
 
 #define TRANSPOSE(NAME, ELEMENT)                                                                             \
     static void NAME(const ELEMENT *from, size_t rows_of, size_t columns, ELEMENT *to)                       \
@@ -162,6 +162,40 @@ drupe_fint drupe_linear_wanted(drupe_blas_type type, const void *work)
     /* A float may have been rounded down where it has no digits for units. */
     const float wanted = *(const float *)work;
     return (drupe_fint)(wanted < 0x1p24f ? wanted : wanted * (1 + 0x1p-23f));
+}
+
+/* The memory of the last large matrix is kept for the next one: to get it anew costs as much as a tenth of a linear
+ * system with 1,000 unknowns, since the system clears it. */
+#define KEPT_MOST ((size_t)64 << 20)
+
+static struct {
+    pthread_mutex_t lock;
+    drupe_linear_scratch scratch;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static drupe_linear_scratch scratch_take(void)
+{
+    drupe_linear_scratch scratch = {{NULL}, {0}};
+    if (pthread_mutex_trylock(&kept.lock) != 0) return scratch;
+    const drupe_linear_scratch none = scratch;
+    scratch = kept.scratch;
+    kept.scratch = none;
+    pthread_mutex_unlock(&kept.lock);
+    return scratch;
+}
+
+/* Keeps it, or what was there is dropped in its place. */
+static void scratch_give(drupe_linear_scratch scratch)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < DRUPE_LINEAR_SLOTS; i++) bytes += scratch.sizes[i];
+    if (bytes <= KEPT_MOST && pthread_mutex_trylock(&kept.lock) == 0) {
+        const drupe_linear_scratch before = kept.scratch;
+        kept.scratch = scratch;
+        scratch = before;
+        pthread_mutex_unlock(&kept.lock);
+    }
+    for (int i = 0; i < DRUPE_LINEAR_SLOTS; i++) drupe_scratch_release(scratch.slots[i], scratch.sizes[i]);
 }
 
 /* --- The stack ------------------------------------------------------------------------------------------ */
@@ -204,7 +238,7 @@ static void loop_describe(loop *l, void *const *pointers, const drupe_linear *li
 static void part_run(size_t part, void *user)
 {
     loop *l = user;
-    drupe_linear_scratch scratch = {{NULL}, {0}};
+    drupe_linear_scratch scratch = scratch_take();
     const size_t end = drupe_parallel_begin(l->linear->count, part + 1, l->parts);
     for (size_t i = drupe_parallel_begin(l->linear->count, part, l->parts); i < end; i++) {
         drupe_linear_one one = {l->linear, &scratch, (const char *)l->pointers[0] + i * l->steps[0], NULL, {NULL}};
@@ -217,7 +251,7 @@ static void part_run(size_t part, void *user)
         if (atomic_compare_exchange_strong(&l->outcome, &good, (int)outcome)) atomic_store(&l->matrix, i);
         break;
     }
-    for (int i = 0; i < DRUPE_LINEAR_SLOTS; i++) free(scratch.slots[i]);
+    scratch_give(scratch);
 }
 
 static drupe_status outcome_status(const loop *l)

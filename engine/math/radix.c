@@ -2,7 +2,7 @@
  * differ in their upper bits are in order before the lower ones are looked at. Bits that are alike in all keys
  * of a part are skipped. What is small is sorted by insertion. */
 #include "math/radix.h"
-#include "base/parallel.h"
+#include "math/parallel.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,12 @@ typedef struct radix_digit {
     int shift, bits;
 } radix_digit;
 
-/* So many bits that a digit has about two items; outside of the caches no more than there are open pages. */
+/* So many bits that a digit has about two items; outside of the caches no more than pages are known. */
 static radix_digit radix_choose(size_t n, uint64_t differ)
 {
     if (!differ) return (radix_digit){0, 1};
     const int top = 64 - __builtin_clzll(differ), size = 63 - __builtin_clzll((unsigned long long)n | 1);
-    int bits = n > RADIX_OUTSIDE ? 8 : size - 1;
+    int bits = n > RADIX_OUTSIDE ? 10 : size - 1;
     if (bits > RADIX_BITS) bits = RADIX_BITS;
     if (bits < 3) bits = 3;
     if (bits > top) bits = top;

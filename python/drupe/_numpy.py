@@ -27,6 +27,11 @@ _PARAMETERS = {"concatenate": ("arrays", "axis", "out", "dtype", "casting"), "wh
                "empty_like": ("prototype", "dtype", "order", "subok", "shape", "device"),
                "can_cast": ("from_", "to", "casting"), "bincount": ("x", "weights", "minlength")}
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True}
+# Parameters without an effect here: sorts are stable.
+_IDLE = {("sort", "kind"), ("argsort", "kind")}
+# Operands for which lists of numbers are taken, as NumPy does; they go to where the arrays are.
+_LISTS = {("digitize", "bins"), ("interp", "fp"), ("interp", "xp"), ("isin", "test_elements"), ("searchsorted", "v"),
+          ("take", "indices"), ("average", "weights")}
 
 # Reductions that a ufunc's methods are; NumPy's begin with axis 0.
 _REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
@@ -36,6 +41,7 @@ _ACCUMULATED = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 
 # --- Which function ----------------------------------------------------------------------------------------------
 
+@functools.lru_cache(maxsize=None)
 def _find(name, module="numpy"):
     """The function of drupe.array that computes what NumPy's of this name does, or None."""
     import importlib
@@ -87,6 +93,9 @@ class _Plan:
             raise TypeError(f"numpy.{self.name}() takes {len(self.names)} arguments at most, and {len(args)} are given")
         given = dict(zip(self.names, args))
         given.update(options)
+        for name, value in given.items():
+            if (self.name, name) in _LISTS and isinstance(value, (list, tuple)):
+                given[name] = _beside(given, value)
         by_place, by_name, out = {}, {}, None
         for name, value in given.items():
             ours = _KEYWORDS.get(name, name)
@@ -106,10 +115,18 @@ class _Plan:
         return result if out is None else _store(out, result)
 
     def is_default(self, name, value):
-        if value is None or _is_missing(value):
+        if value is None or _is_missing(value) or (self.name, name) in _IDLE:
             return True
-        default = self.defaults.get(name, _DEFAULTS.get(name))
-        return type(value) is type(default) and isinstance(value, (bool, int, float, str)) and value == default
+        return any(type(value) is type(default) and isinstance(value, (bool, int, float, str)) and value == default
+                   for default in (self.defaults.get(name), _DEFAULTS.get(name)))
+
+
+def _beside(given, numbers):
+    """An array of numbers where the array among the arguments is."""
+    from drupe import array
+
+    others = [x for x in given.values() if isinstance(x, array.Array)]
+    return array.asarray(numbers, queue=others[0].queue if others else None)
 
 
 def _name(ours):

@@ -134,7 +134,9 @@ static void run_matmul(runner *r, int dtype)
 static void run_sequence(runner *r, int dtype)
 {
     const int kind = drupe_dtype_row((drupe_dtype)dtype)->kind;
-    drupe_dtype compute = kind == KIND_COMPLEX ? DRUPE_COMPLEX128 : kind == KIND_FLOAT ? DRUPE_FLOAT64 : DRUPE_INT64;
+    drupe_dtype compute = kind == KIND_COMPLEX ? DRUPE_COMPLEX128
+                          : kind == KIND_FLOAT ? DRUPE_FLOAT64
+                                               : DRUPE_INT64;
     drupe_scalar three = {.kind = DRUPE_SCALAR_KIND_INT, .i = 3};
     drupe_sequence_params p = {.n = N, .stride = 2};
     if (drupe_scalar_bytes(&three, compute, p.start) != DRUPE_OK) abort();
@@ -168,7 +170,8 @@ static void run_op(runner *r, int op, bool all)
         for (int b = 0; b < DRUPE_DTYPE_COUNT; b++) {
             const int in[] = {a, b, b};
             /* A copy's second type is its output's. */
-            bool wanted = a == b || (all && row->arity > 1 && (op + a + b) % 7 == 0) || (op == OP_COPY && (all || b == (a + 1) % DRUPE_DTYPE_COUNT));
+            bool wanted = a == b || (all && row->arity > 1 && (op + a + b) % 7 == 0) ||
+                          (op == OP_COPY && (all || b == (a + 1) % DRUPE_DTYPE_COUNT));
             if (wanted) run_map(r, op, in);
         }
     }

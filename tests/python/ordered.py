@@ -1,5 +1,6 @@
 """What the tests of sorts, searches and sets share: samples of every data type, and comparisons with NumPy."""
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -10,6 +11,15 @@ ALL = ("bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 f
 DTYPES = [name for name in ALL if name in da.__all__]
 REAL = [name for name in DTYPES if not name.startswith("complex")]
 FLOATS = [name for name in REAL if name.startswith("float")]
+
+OF_EACH_KIND = ("bool", "int32", "uint8", "float64", "complex64")
+
+
+def one_of_each_kind(device, dtype):
+    """OpenCL builds a program for each type, so its devices meet one type of each kind; `host` meets all."""
+    if not device.filter_string.startswith("host") and dtype not in OF_EACH_KIND:
+        pytest.skip("OpenCL devices meet one type of each kind here")
+
 
 quick = settings(deadline=None, max_examples=30, derandomize=True,
                  suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -76,7 +76,7 @@ def test_comparison(device, data, name):
     a, b = pair(data, device)
     x, y = da.asarray(a, device=device), da.asarray(b, device=device)
     if "c" in (a.dtype.kind, b.dtype.kind) and name not in ("==", "!="):
-        with pytest.raises(drupe.DeviceError, match="does not take complex"):
+        with pytest.raises(drupe.DeviceError, match=r"does not take complex.*abs\(x\) first"):
             COMPARISON[name](x, y)
     else:
         same(COMPARISON[name](x, y), COMPARISON[name](a, b))
@@ -277,8 +277,8 @@ def test_arange_beyond_the_precision_of_doubles(device):
 
 
 def test_too_many_new_axes(device):
-    with pytest.raises(IndexError, match="at most 16 dimensions"):
-        da.ones((), device=device)[(None,) * 17]
+    with pytest.raises(IndexError, match="at most 32 dimensions"):
+        da.ones((), device=device)[(None,) * 33]
 
 
 def test_reduction_arguments(device):

@@ -295,7 +295,8 @@ def test_numbers_that_full_takes(host):
 
 
 @pytest.mark.parametrize("args, dtype", [
-    ((2**63, 2**63 + 3), None), ((2**64 - 1, 2**64 - 4, -1), None), ((0, 2**64 - 1, 2**62), None), ((250, 256), "uint8"),
+    ((2**63, 2**63 + 3), None), ((2**64 - 1, 2**64 - 4, -1), None), ((0, 2**64 - 1, 2**62), None),
+    ((250, 256), "uint8"),
     ((-128, 128, 51), "int8"), ((0, 2**64 - 1, 2**63), "uint64"), ((3, 0, -1), "uint16"), ((5, 5), "uint8")])
 def test_ranges_of_unsigned_integers(device, args, dtype):
     expected = list(range(*args))

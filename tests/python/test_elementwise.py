@@ -205,7 +205,7 @@ def test_reductions_of_every_type(device, name, dtype):
                                    atol=scale * np.finfo(expected.dtype).eps if scale else 0)
 
 
-@pytest.mark.parametrize("pair", itertools.combinations(ONE_OF_EACH_KIND, 2), ids="-".join)
+@pytest.mark.parametrize("pair", [*itertools.combinations(ONE_OF_EACH_KIND, 2)], ids="-".join)
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "equal", "pow"])
 @np.errstate(all="ignore")
 def test_kinds_that_meet(device, pair, name):
@@ -335,7 +335,7 @@ def test_numpys_functions_stay_on_the_device(device):
     np.testing.assert_array_equal(out.asnumpy(), a + a)
     for call, words in ((lambda: np.spacing(x), r"numpy\.spacing\(\) .*no such function.*drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.add.at(x, 0, 1), r"numpy\.add\.at\(\) .*drupe\.array\.asnumpy\(x\)"),
-                        (lambda: np.median(x), r"numpy\.median\(\) .*drupe\.array\.asnumpy\(x\)"),
+                        (lambda: np.i0(x), r"numpy\.i0\(\) .*drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.linalg.tensorinv(x), r"numpy\.linalg\.tensorinv\(\) .*asnumpy\(x\)"),
                         (lambda: np.sin(x, where=a > 0), r"numpy\.sin\(\) .*where=.*where\(\)"),
                         (lambda: np.hypot(x, a), r"hypot: .*drupe\.array\.asarray\(x\)")):

@@ -194,7 +194,7 @@ LEAKS = """
                           lambda: memoryview(drupe.memory.MemoryUSMDevice(4, queue=queue)),
                           lambda: drupe.memory.MemoryUSMDevice(1 << 50, queue=queue), lambda: m.copy_from_host(3),
                           lambda: queue.wait(-1), lambda: da.exp(x, foo=1), lambda: drupe.Program(5, device),
-                          lambda: x.astype("complex64"), lambda: drupe.Queue(device, property="no")):
+                          lambda: x.astype("complex256"), lambda: drupe.Queue(device, property="no")):
                 try:
                     wrong()
                 except Exception:

@@ -206,6 +206,9 @@ def test_special_values_of_two_floats(device, dtype, name):
     values = specials(dtype)
     a, b = (part.copy() for part in np.broadcast_arrays(values[:, None], values))
     expected = numpy_of(getattr(np, name), a, b)
+    if name == "floor_divide":  # NumPy follows Python where an operand is infinite, not the array API
+        infinite = np.isinf(a) | np.isinf(b)
+        expected = np.where(infinite, numpy_of(lambda a, b: np.floor(a / b), a, b), expected)
     function = getattr(da, name)
     x, y = da.asarray(a, device=device), da.asarray(b, device=device)
     signs = name not in ("maximum", "minimum")  # of zeros: either of two equal numbers

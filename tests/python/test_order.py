@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ordered import DTYPES, FLOATS, REAL, arrays, close, quick, same
+from ordered import DTYPES, FLOATS, REAL, arrays, close, one_of_each_kind, quick, same
 
 import drupe.array as da
 
@@ -26,8 +26,9 @@ def numpy_sum_type(a):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape, axis", [((7,), 0), ((3, 5, 2), 0), ((3, 5, 2), 1), ((3, 5, 2), -1), ((4, 300), 0),
-                                         ((0, 3), 0), ((0, 3), 1), ((2, 0), 1)])
+                                         ((0, 3), 0), ((2, 0), 1)])
 def test_cumulative_sum(device, dtype, shape, axis):
+    one_of_each_kind(device, dtype)
     a = sample(dtype, *shape)
     x = da.asarray(a, device=device)
     expected = np.cumsum(a, axis, dtype="float32").astype(a.dtype) if dtype == "float16" else np.cumsum(a, axis)
@@ -38,6 +39,7 @@ def test_cumulative_sum(device, dtype, shape, axis):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_cumulative_prod(device, dtype):
+    one_of_each_kind(device, dtype)
     a = (sample(dtype, 3, 6).astype("complex128" if dtype.startswith("c") else "float64") / 20 + 1).astype(dtype)
     x = da.asarray(a, device=device)
     for axis in (0, 1):
@@ -108,9 +110,9 @@ def test_sums_refused(device):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1,), (5,), (700,), (3, 40), (2, 3, 4), (300, 3), (70_000,), (5, 20_000),
-                                   (20_000, 5), (2, 30_000, 2)])
+@pytest.mark.parametrize("shape", [(1,), (700,), (2, 3, 4), (300, 3), (5, 20_000), (2, 30_000, 2)])
 def test_argmax(device, dtype, shape):
+    one_of_each_kind(device, dtype)
     a = sample(dtype, *shape)
     x = da.asarray(a, device=device)
     for axis in (None, *range(a.ndim)):
@@ -120,7 +122,7 @@ def test_argmax(device, dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("n", [9, 33, 600, 40_000])
+@pytest.mark.parametrize("n", [9, 600, 40_000])
 def test_argmax_takes_the_first_nan(device, dtype, n):
     for where in ((0,), (n - 1,), (n // 2, n - 2), (3, n // 3)):
         a = sample(dtype, n)
@@ -179,9 +181,10 @@ def stable(a, axis, descending):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 2, 25, 100, 3000, 70_000])
+@pytest.mark.parametrize("n", [1, 25, 3000, 40_000])
 @pytest.mark.parametrize("descending", [False, True])
 def test_sort(device, dtype, n, descending):
+    one_of_each_kind(device, dtype)
     a = sample(dtype, n)
     if a.dtype.kind in "fc":
         a[n // 3::7] = np.nan
@@ -272,3 +275,14 @@ def test_top_k(device, mode):
     for k, wrong in ((31, mode), (-1, mode), (1, "most")):
         with pytest.raises(ValueError, match="top_k"):
             da.top_k(x, k, mode=wrong)
+
+
+def test_lexsort(device):
+    keys = np.random.default_rng(4).integers(0, 3, (3, 4, 20))
+    x = da.asarray(keys, device=device)
+    for axis in (0, -1):
+        same(da.lexsort(x, axis=axis), np.lexsort(keys, axis=axis))
+    same(da.lexsort([x[0, 0], x[1, 0].astype("float64")]), np.lexsort([keys[0, 0], keys[1, 0]]))
+    for wrong in ([], [x[0], x[0, 0]]):
+        with pytest.raises(ValueError, match="lexsort"):
+            da.lexsort(wrong)

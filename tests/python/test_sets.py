@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ordered import DTYPES, REAL, arrays, quick, same
+from ordered import DTYPES, REAL, arrays, one_of_each_kind, quick, same
 
 import drupe.array as da
 
@@ -80,6 +80,7 @@ def test_unique(device, a):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("distinct", [1, 5, 60_000])
 def test_unique_of_many(device, dtype, distinct):
+    one_of_each_kind(device, dtype)
     a = np.random.default_rng(1).integers(0, distinct, 80_000).astype(dtype)
     every = da.unique_all(da.asarray(a, device=device))
     values, indices, inverse, counts = np.unique(a, True, True, True)
@@ -117,8 +118,13 @@ def test_isin_of_numbers(device):
     same(da.isin(x, x[:0], invert=True), np.ones((2, 2), bool))
 
 
-def test_union(device):
+def test_operations_of_sets(device):
     a, b = np.array([[5, 1, 3], [3, 9, 1]]), np.array([3, 4, 9, 3])
     x, y = da.asarray(a, device=device), da.asarray(b, device=device)
-    same(da.union1d(x, y), np.union1d(a, b))
-    same(da.union1d(x, y.astype("float64")), np.union1d(a, b.astype("float64")))
+    for name in ("intersect1d", "setdiff1d", "setxor1d", "union1d"):
+        same(getattr(da, name)(x, y), getattr(np, name)(a, b))
+        same(getattr(da, name)(x, y.astype("float64")), getattr(np, name)(a, b.astype("float64")))
+    p, q = np.array([4, 1, 2]), np.array([2, 7, 4])
+    for name in ("intersect1d", "setdiff1d", "setxor1d"):
+        got = getattr(da, name)(da.asarray(p, device=device), da.asarray(q, device=device), assume_unique=True)
+        same(got, getattr(np, name)(p, q, assume_unique=True))

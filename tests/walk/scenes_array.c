@@ -171,10 +171,7 @@ static drupe_status numbers(struct walker *w)
     return DRUPE_OK;
 }
 
-const walk_scene walk_array_scenes[] = {{"compute", compute, true},
-                                        {"numbers", numbers, false},
-                                        {"compute checked", compute_checked, true},
-                                        {"views", views, true},
-                                        {"indexing", indexing, true},
-                                        {"linear", linear, true},
-                                        {NULL, NULL, false}};
+const walk_scene walk_array_scenes[] = {
+    {"compute", compute, true}, {"numbers", numbers, false},  {"compute checked", compute_checked, true},
+    {"views", views, true},     {"indexing", indexing, true}, {"linear", linear, true},
+    {NULL, NULL, false}};

@@ -7,7 +7,8 @@ bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, d
 {
     const char kind = drupe_dtype_kind(dtype);
     if (scalar->kind == DRUPE_SCALAR_KIND_COMPLEX && kind != 'c' && kind != 'b') {
-        PyErr_Format(PyExc_TypeError, "complex numbers do not fit into %s: take their real parts, z.real, or "
+        PyErr_Format(PyExc_TypeError,
+                     "complex numbers do not fit into %s: take their real parts, z.real, or "
                      "imaginary parts, z.imag",
                      drupe_dtype_name(dtype));
         return false;

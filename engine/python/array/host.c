@@ -91,7 +91,7 @@ static drupe_dtype format_dtype(const Py_buffer *view)
     const bool is_complex = format[0] == 'Z'; /* of NumPy; Python 3.14 has letters of its own, F and D */
     if (is_complex) format++;
     if (format[0] == '\0' || format[1] != '\0') return DRUPE_DTYPE_NONE;
-    const char letter = format[0], kind = letter == '?'             ? 'b'
+    const char letter = format[0], kind = letter == '?'              ? 'b'
                                           : strchr("bhilqn", letter) ? 'i'
                                           : strchr("BHILQN", letter) ? 'u'
                                           : strchr("efd", letter)    ? 'f'

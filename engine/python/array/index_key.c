@@ -7,8 +7,17 @@
 #include "engine/python/array/key_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
+#include <stddef.h>
 
-typedef enum part_kind { PART_INTEGER, PART_SLICE, PART_NEW, PART_ELLIPSIS, PART_INDEX, PART_MASK, PART_TRUTH } part_kind;
+typedef enum part_kind {
+    PART_INTEGER,
+    PART_SLICE,
+    PART_NEW,
+    PART_ELLIPSIS,
+    PART_INDEX,
+    PART_MASK,
+    PART_TRUTH
+} part_kind;
 
 typedef struct key_part {
     part_kind kind;
@@ -25,16 +34,20 @@ typedef struct key_pick {
 typedef struct array_key {
     drupe_py_state *state;
     const drupe_array *x; /* borrowed */
-    key_part parts[KEY_PARTS_MAX];
-    int nparts;
-    index_plan plan;
-    key_pick picks[DRUPE_MAX_DIMS];
-    int npicks;
-    int masks, others; /* arrays that are masks, and those that are not, as the key has them */
-    int run;           /* of side by side arrays and integers: 0 before, 1 in it, 2 behind it, 3 there are two */
+    int nparts, npicks;
+    int run; /* of side by side arrays and integers: 0 before, 1 in it, 2 behind it, 3 there are two */
     int place;
     drupe_array view; /* owned */
+    index_plan plan;
+    key_part parts[KEY_PARTS_MAX];
+    key_pick picks[DRUPE_MAX_DIMS];
 } array_key;
+
+/* Parts and picks are many bytes, most of which nobody needs. */
+static void key_open(array_key *key)
+{
+    memset(key, 0, offsetof(array_key, parts));
+}
 
 static void key_clear(array_key *key)
 {
@@ -76,7 +89,8 @@ bool drupe_py_key_advanced(drupe_py_state *state, PyObject *key)
 /* An array of a list or of another library, on the queue of x. */
 static PyObject *item_array(array_key *key, PyObject *item)
 {
-    PyObject *array = drupe_py_array_from(key->state, item, key->x->queue, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE);
+    PyObject *array =
+        drupe_py_array_from(key->state, item, key->x->queue, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE);
     const bool untyped = PyList_Check(item) || PyTuple_Check(item);
     if (!array || !untyped || drupe_py_array_of(array)->size) return array;
     /* A list without elements says nothing of their type. */
@@ -183,7 +197,6 @@ static bool mask_fits(const array_key *key, const drupe_array *mask)
 static bool place_mask(array_key *key, const drupe_array *mask, bool whole)
 {
     if (!mask_fits(key, mask)) return false;
-    key->masks++;
     if (whole) {
         bool added = pick_add(key, mask);
         drupe_py_plan_rest(&key->plan, key->x, mask->ndim);
@@ -213,7 +226,6 @@ static bool place_truth(array_key *key, bool truth)
         drupe_array_result(key->x->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &length, &index);
     if (status == DRUPE_OK && truth)
         status = drupe_array_assign(&index, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
-    key->others++;
     bool good = status == DRUPE_OK && pick_add(key, &index) && drupe_py_plan_new(&key->plan);
     if (status != DRUPE_OK) drupe_py_raise_on(key->state, key->x->queue);
     drupe_array_clear(&index);
@@ -245,7 +257,6 @@ static bool place_part(array_key *key, const key_part *part, int fill, bool whol
     case PART_TRUTH: return place_truth(key, part->truth);
     default: break;
     }
-    key->others++;
     bool added = pick_add(key, drupe_py_array_of(part->object));
     drupe_py_plan_rest(plan, key->x, 1);
     return added;
@@ -339,8 +350,9 @@ static bool key_set(array_key *key, bool lone_mask, const drupe_operand *value)
 
 PyObject *drupe_py_index_get(PyObject *self, PyObject *object)
 {
-    array_key key = {0};
+    array_key key;
     bool lone_mask;
+    key_open(&key);
     PyObject *result = key_make(&key, self, object, &lone_mask) ? key_get(&key, lone_mask) : NULL;
     key_clear(&key);
     return result;
@@ -348,8 +360,10 @@ PyObject *drupe_py_index_get(PyObject *self, PyObject *object)
 
 bool drupe_py_index_set(PyObject *self, PyObject *object, PyObject *value)
 {
-    array_key key = {0};
-    bool lone_mask, good = key_make(&key, self, object, &lone_mask);
+    array_key key;
+    bool lone_mask;
+    key_open(&key);
+    bool good = key_make(&key, self, object, &lone_mask);
     drupe_operand operand;
     PyObject *source = NULL;
     if (good) {

@@ -7,7 +7,7 @@ typedef struct nest {
     drupe_py_state *state;
     int ndim;
     size_t shape[DRUPE_MAX_DIMS];
-    int kind; /* the highest kind of scalar seen; -1: none */
+    int kind;           /* the highest kind of scalar seen; -1: none */
     bool big, negative; /* an integer above int64 was seen; one below 0 */
     drupe_dtype dtype;
     uint8_t *next; /* where the next element goes */
@@ -57,8 +57,9 @@ PyObject *drupe_py_array_by_method(PyObject *object)
 }
 
 /* What stands at a position, or the values that NumPy would be given of it: a column of a table may look
- * labels up instead of positions. New reference; runs Python code. */
-static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
+ * labels up instead of positions. Of an array without dimensions it is the number, which is waited for. New
+ * reference; runs Python code. */
+static PyObject *nest_item(drupe_py_state *state, PyObject *sequence, Py_ssize_t i)
 {
     PyObject *item = PySequence_GetItem(sequence, i);
     if (!item) {
@@ -69,6 +70,11 @@ static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
         return NULL;
     }
     if (PyFloat_Check(item) || PyLong_Check(item)) return item;
+    if (drupe_py_is(state, item, DRUPE_PY_TYPE_Array) && drupe_py_array_of(item)->ndim == 0) {
+        PyObject *number = drupe_py_array_item(state, drupe_py_array_of(item));
+        Py_DECREF(item);
+        return number;
+    }
     if (PyObject_CheckBuffer(item)) return nest_scalar_of(item);
     PyObject *array = drupe_py_array_by_method(item);
     if (!array && !PyErr_Occurred()) return item;
@@ -87,7 +93,7 @@ static bool nest_shape(nest *self, PyObject *object)
             length = -1;
         }
         if (length >= 0) self->shape[self->ndim++] = (size_t)length;
-        PyObject *first = length > 0 ? nest_item(level, 0) : NULL;
+        PyObject *first = length > 0 ? nest_item(self->state, level, 0) : NULL;
         Py_DECREF(level);
         if (length == 0) return true;
         level = first;
@@ -130,7 +136,7 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
     }
     bool good = true;
     for (Py_ssize_t i = 0; good && i < length; i++) {
-        PyObject *item = nest_item(object, i);
+        PyObject *item = nest_item(self->state, object, i);
         good = item != NULL && nest_walk(self, item, depth + 1);
         Py_XDECREF(item);
         /* range(2**40) is a sequence too, of no Python code that would look. */
@@ -142,7 +148,8 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
 /* The type of what was seen; false where there is none that holds all integers. */
 static bool nest_type(nest *self, drupe_queue *queue)
 {
-    const drupe_scalar most = {.kind = self->kind < 0 ? DRUPE_SCALAR_KIND_FLOAT : self->kind, .big = self->big};
+    const drupe_scalar most = {.kind = self->kind < 0 ? DRUPE_SCALAR_KIND_FLOAT : self->kind,
+                               .big = self->big};
     self->dtype = drupe_py_dtype_of_scalar(&most, queue);
     if (self->dtype != DRUPE_UINT64 || !self->negative) return true;
     PyErr_SetString(PyExc_OverflowError, "the integers fit neither into int64 nor into uint64 together: "

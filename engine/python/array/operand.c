@@ -31,8 +31,8 @@ static int scalar_of_long(PyObject *object, drupe_scalar *scalar)
     if (overflow == 0) return 1;
     const unsigned long long high = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
     if (overflow > 0 && !PyErr_Occurred()) {
-        *scalar = (drupe_scalar){
-            .kind = DRUPE_SCALAR_KIND_INT, .i = (int64_t)high, .f = (double)high, .big = true};
+        *scalar =
+            (drupe_scalar){.kind = DRUPE_SCALAR_KIND_INT, .i = (int64_t)high, .f = (double)high, .big = true};
         return 1;
     }
     PyErr_Format(PyExc_OverflowError,
@@ -189,7 +189,7 @@ static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
 {
     drupe_array lowest = {0};
     PyThreadState *thread = drupe_py_site_leave();
-    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (UINT32_C(1) << exponents->ndim) - 1,
+    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (uint32_t)((UINT64_C(1) << exponents->ndim) - 1),
                                              false, DRUPE_DTYPE_NONE, &lowest);
     drupe_py_site_return(thread);
     if (status != DRUPE_OK) {
@@ -287,8 +287,9 @@ PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out)
     const drupe_array *from = drupe_py_array_of(result);
     bool good = drupe_py_is(state, out, DRUPE_PY_TYPE_Array);
     if (!good) PyErr_SetString(PyExc_TypeError, "out must be a drupe.array.Array");
-    if (good && (from->ndim != drupe_py_array_of(out)->ndim ||
-                 memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape))) {
+    if (good &&
+        (from->ndim != drupe_py_array_of(out)->ndim ||
+         memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape))) {
         PyErr_SetString(PyExc_ValueError, "out must have the shape of the result");
         good = false;
     }

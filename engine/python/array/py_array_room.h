@@ -26,8 +26,8 @@ drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *qu
 
 /* --- Elements (element.c) ------------------------------------------------------------------------------ */
 
-/* A number as the bytes of a type; floats are cut for integers. OutOfRangeError for what an integer type cannot
- * hold, TypeError for a complex number where the type is real. */
+/* A number as the bytes of a type; floats are cut for integers. OutOfRangeError for what an integer type
+ * cannot hold, TypeError for a complex number where the type is real. */
 bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, drupe_dtype dtype,
                             uint8_t *bytes);
 /* The number that the bytes are. New reference. */
@@ -72,7 +72,8 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
                               size_t spent, PyObject *out);
 PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, PyObject *axis,
                           PyObject *dtype, PyObject *keepdims);
-/* `result` (taken; NULL passes its exception on), or, where `out` is given, that with its elements assigned. */
+/* `result` (taken; NULL passes its exception on), or, where `out` is given, that with its elements assigned.
+ */
 PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out);
 /* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);

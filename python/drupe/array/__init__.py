@@ -7,7 +7,6 @@ import math as _math
 import numbers as _numbers
 import operator as _operator
 import sys as _sys
-from importlib import import_module as _import_module
 
 from drupe import _engine
 from drupe.array._arguments import need as _need
@@ -16,8 +15,9 @@ from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
 from drupe.array._einsum import einsum
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
-                                      heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
-                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg, rsqrt, sinc)
+                                      frexp, heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
+                                      isscalar, ldexp, logaddexp2, nan_to_num, rad2deg,
+                                      real_if_close, rsqrt, sinc)
 from drupe.array._elementwise import round as _round
 from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
                                    put, put_along_axis, select, take, take_along_axis)
@@ -31,16 +31,18 @@ from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, cop
                                  indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
-                                  ptp, reduce_hypot, trapezoid)
+                                  ptp, reduce_hypot, trapezoid, unwrap)
 from drupe.array._order import (argmax, argmin, argpartition, argsort, cumprod, cumsum, cumulative_prod, cumulative_sum,
-                                partition, sort, top_k)
+                                lexsort, partition, sort, top_k)
 from drupe.array._padding import pad
+from drupe.array._places import (diag_indices, diag_indices_from, ravel_multi_index, tril_indices, tril_indices_from,
+                                 triu_indices, triu_indices_from, unravel_index)
 from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdot, vecdot
 from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
-from drupe.array._sets import (isin, searchsorted, union1d, unique, unique_all, unique_counts, unique_inverse,
-                               unique_values)
+from drupe.array._sets import (intersect1d, isin, searchsorted, setdiff1d, setxor1d, union1d, unique, unique_all,
+                               unique_counts, unique_inverse, unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, reshape, roll, stack, tile, tril, triu, unstack)
 from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,
@@ -72,13 +74,10 @@ __all__ += ["argwhere", "choose", "compress", "delete", "extract", "flatnonzero"
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
 __all__ += [*_engine.operations, *_engine.dtypes]
-__all__ += ["cross", "dot", "einsum", "inner", "kron", "linalg", "outer", "providers", "tensordot", "vdot"]
 dtype, round = DType, _round
 
 def __getattr__(name):
     """Say what there is instead of a name that is known from NumPy."""
-    if name == "linalg":
-        return _import_module("drupe.array.linalg")
     known = not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ())
     hint = _hint(name, known)
     raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))
@@ -295,7 +294,7 @@ def result_type(*arrays_and_dtypes):
                  ("float64", "complex128")[scalar == 4] if double else ("float32", "complex64")[scalar == 4])
 
 
-from drupe.array import fft, random  # noqa: E402 (they use what is defined above)
+from drupe.array import fft, linalg, random  # noqa: E402 (they use what is defined above)
 
 for _name, _other in _ALIASES.items():
     if _other in globals():

@@ -416,3 +416,51 @@ def ldexp(x1, x2, /, *, out=None):
     dtype = x1.dtype if isinstance(x1, _engine.Array) else None
     first, second = (exp2(part.astype(dtype) if dtype else part) for part in (half, x2 - half))
     return _ops["multiply"](x1 * first, second, out=out)
+
+
+def frexp(x, /):
+    """The significand, from 0.5 to below 1, and the exponent of 2 of each number, as a tuple.
+
+    x: an array of a real type. Returns floats, and int32 in which the exponents are; 0 and what is not finite come back
+    with an exponent of 0.
+
+    >>> [part.tolist() for part in da.frexp(da.asarray([8.0, -0.75]))]
+    [[0.5, -0.75], [4, 0]]
+    """
+    need("frexp", x)
+    x = _floating(x)
+    size = _ops["abs"](x)
+    whole = _ops["logical_and"](_ops["isfinite"](x), size > 0)
+    size = _ops["where"](whole, size, 1.0)
+    # Small numbers are scaled first, whose logarithm is inexact; then the exponent is right, or off by one.
+    small = size < 2.0 ** -20
+    scaled = _ops["where"](small, size * 2.0 ** 60, size)
+    tiny = scaled < 2.0 ** -20
+    scaled = _ops["where"](tiny, scaled * 2.0 ** 60, scaled)
+    exponent = _ops["floor"](_ops["log2"](scaled)) + 1
+    part = scaled / exp2(exponent - 1) * 0.5
+    for step in (_ops["where"](part >= 1, 1, 0), _ops["where"](part < 0.5, -1, 0)):
+        step = step.astype(x.dtype)
+        exponent = exponent + step
+        part = part / exp2(step)
+    for where in (small, tiny):
+        exponent = _ops["where"](where, exponent - 60, exponent)
+    part = _ops["where"](whole, _ops["copysign"](part, x), x)
+    return part, _ops["where"](whole, exponent, 0).astype("int32")
+
+
+def real_if_close(x, /, tol=100):
+    """The real parts, where all imaginary parts are close to zero; x itself otherwise. Waits, if x is complex.
+
+    x: an array. tol: how close, in units of the data type's eps if it is above 1.
+
+    >>> da.real_if_close(da.asarray([1.5])).tolist()
+    [1.5]
+    """
+    need("real_if_close", x)
+    if x.dtype.kind != "c":
+        return x
+    from drupe.array import finfo
+
+    limit = tol * finfo(x.dtype).eps if tol > 1 else tol
+    return x.real if bool(_ops["all"](_ops["abs"](x.imag) < limit)) else x

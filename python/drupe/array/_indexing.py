@@ -50,7 +50,7 @@ def _cycled(x, values, count):
     return _engine._take(values, order, 0, "wrap")
 
 
-def take(x, indices, /, *, axis=None, mode="raise"):
+def take(x, indices, /, axis=None, *, mode="raise"):
     """Elements of x along an axis; with axis=None of x flattened.
 
     indices: integers, negative ones from the end, of any shape, which takes the place of the axis in the result's
@@ -64,7 +64,7 @@ def take(x, indices, /, *, axis=None, mode="raise"):
     return _engine._take(x, _here(x, indices), axis, mode)
 
 
-def take_along_axis(x, indices, /, *, axis=-1, mode="raise"):
+def take_along_axis(x, indices, /, axis=-1, *, mode="raise"):
     """For each index the element of its own row: out[i, j] = x[i, indices[i, j]] along the last of two axes.
 
     indices: integers, with as many dimensions as x; lengths beside the axis are equal or 1. axis=None: of x flattened.
@@ -95,7 +95,7 @@ def put(x, indices, values, /, *, mode="raise"):
         x[...] = flat.reshape(x.shape)
 
 
-def put_along_axis(x, indices, values, /, *, axis=-1):
+def put_along_axis(x, indices, values, /, axis=-1):
     """Write a value to each row's own place: x[i, indices[i, j]] = values[i, j] along the last of two axes, in place.
 
     indices: as of take_along_axis(); values broadcast to their shape. axis=None: into x flattened.
@@ -154,7 +154,7 @@ def extract(condition, x, /):
     return compress(_here(x, condition).reshape(-1), x)
 
 
-def compress(condition, x, /, *, axis=None):
+def compress(condition, x, /, axis=None):
     """The parts of x along an axis where `condition`, bools in one dimension, is true; it may be shorter than the axis,
     not longer. axis=None: elements of x flattened. Waits for their number.
 
@@ -225,7 +225,7 @@ def select(conditions, choices, default=0):
     return result
 
 
-def delete(x, obj, /, *, axis=None):
+def delete(x, obj, /, axis=None):
     """x without the parts along an axis that obj names: an integer, a slice, or an array of integers or bools.
     axis=None: of x flattened. Waits for the number of what is left, unless obj is an integer or a slice of
     neighbours.
@@ -272,7 +272,7 @@ def _insert_one(x, place_, values, axis):
     return concat([x[before + (slice(None, place_),)], values, x[before + (slice(place_, None),)]], axis=axis)
 
 
-def insert(x, obj, values, /, *, axis=None):
+def insert(x, obj, values, /, axis=None):
     """x with values, cast to its type, in front of positions along an axis: an integer, a slice, or a sequence of
     integers (of the axis of x, as it was). axis=None: into x flattened. An array obj is waited for.
 

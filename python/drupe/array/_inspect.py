@@ -85,7 +85,7 @@ class _Info:
 
     def capabilities(self):
         """What is optional in the standard, and how many dimensions an array can have."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": _engine._max_dims}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _engine._max_dims}
 
     def default_device(self):
         """The device of arrays that are made without a word about it."""
@@ -105,11 +105,11 @@ class _Info:
                 "indexing": _engine.dtypes["int64"]}
 
     def dtypes(self, *, device=None, kind=None):
-        """The data types by name that the device has, of a kind as isdtype() knows them: float64 and complex128 only
-        where it has double precision."""
+        """The data types of the standard by name that the device has, of a kind as isdtype() knows them: float64 and
+        complex128 only where it has double precision. float16 is here, too, and no type of the standard."""
         wide = (_engine.empty(0, device=device).device).has_aspect_fp64
         return {name: dtype for name, dtype in _engine.dtypes.items()
-                if (wide or name not in _WIDE) and (kind is None or isdtype(dtype, kind))}
+                if name != "float16" and (wide or name not in _WIDE) and (kind is None or isdtype(dtype, kind))}
 
 
 def __array_namespace_info__():

@@ -50,7 +50,7 @@ def ptp(x, /, axis=None, *, keepdims=False):
     return _ops["subtract"](_ops["max"](x, axis=axis, keepdims=keepdims), _ops["min"](x, axis=axis, keepdims=keepdims))
 
 
-def reduce_hypot(x, /, *, axis=None, dtype=None, keepdims=False):
+def reduce_hypot(x, /, axis=None, *, dtype=None, keepdims=False):
     """Root of the sum of squares over the axes.
 
     x: an array of a real type. axis: one, several or None for all. dtype: of the result, or None for the default float
@@ -69,7 +69,7 @@ def reduce_hypot(x, /, *, axis=None, dtype=None, keepdims=False):
     return root if keepdims else _without(root, axis)
 
 
-def logsumexp(x, /, *, axis=None, dtype=None, keepdims=False):
+def logsumexp(x, /, axis=None, *, dtype=None, keepdims=False):
     """Logarithm of the sum of exponentials over the axes, without overflow on the way.
 
     x: an array of a real type. axis: one, several or None for all. dtype: of the result, or None for the default float
@@ -318,7 +318,7 @@ def unwrap(x, /, discont=None, *, axis=-1, period=2 * math.pi):
 
     need("unwrap", x)
     axis = one_axis(axis, x.ndim)
-    x = _real(x) if isinstance(period, float) else x
+    x = _real(x)
     apart = diff(x, axis=axis)
     half = period / 2
     shifted = _ops["remainder"](apart + half, period) - half

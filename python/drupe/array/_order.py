@@ -59,7 +59,7 @@ def cumprod(x, /, axis=None, dtype=None):
     return _engine._cumulate(x, axis, dtype, True, False)
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
+def argmax(x, /, axis=None, *, keepdims=False):
     """Where the largest element is along an axis, the first of equals, as int64; None: in C order of all elements.
 
     NaN counts as larger than everything. Complex numbers are compared by their real parts, equal ones by their
@@ -71,7 +71,7 @@ def argmax(x, /, *, axis=None, keepdims=False):
     return _engine._argreduce(x, axis, keepdims, False)
 
 
-def argmin(x, /, *, axis=None, keepdims=False):
+def argmin(x, /, axis=None, *, keepdims=False):
     """Where the least element is along an axis, the first of equals, as int64; None: in C order of all elements.
 
     NaN counts as less than everything. Complex numbers are compared by their real parts, equal ones by their
@@ -91,7 +91,7 @@ def _sort_axis(x, axis):
     return x, one_axis(axis, x.ndim)
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
+def sort(x, /, axis=-1, *, descending=False, stable=True):
     """The elements sorted along an axis, as a new array of x's shape and dtype; None sorts all of them, flattened.
 
     Equal elements keep their order, whatever `stable` says, also when descending. NaN comes last, always. Complex
@@ -105,7 +105,7 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     return _engine._sort(x, axis, descending, True, False)
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x, /, axis=-1, *, descending=False, stable=True):
     """The places, as int64, from which sort() takes its elements: of x's shape; None takes all of them, flattened.
 
     Equal elements keep their order, whatever `stable` says, also when descending. NaN comes last, always.
@@ -118,7 +118,7 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     return _engine._sort(x, axis, descending, False, True)
 
 
-def partition(x, kth, /, *, axis=-1):
+def partition(x, kth, /, axis=-1):
     """NumPy's partition: the elements of each row with the kth ones (an integer or several) in their places, the
     smaller ones before and the larger ones behind them. The rest may have any order, and is sorted here.
 
@@ -130,7 +130,7 @@ def partition(x, kth, /, *, axis=-1):
     return _engine._sort(x, axis, False, True, False)
 
 
-def argpartition(x, kth, /, *, axis=-1):
+def argpartition(x, kth, /, axis=-1):
     """The places, as int64, from which partition() takes its elements.
 
     >>> argpartition(asarray([4, 1, 3, 2]), 1).tolist()
@@ -163,3 +163,24 @@ def top_k(x, k, /, *, axis=-1, mode="largest"):
     values, places = _engine._sort(x, axis, mode == "largest", True, True)
     first = (slice(None),) * axis + (slice(None, k),)
     return values[first].copy(), places[first].copy()
+
+
+def lexsort(keys, /, *, axis=-1):
+    """The places, as int64, that sort by several keys: by the last one, equal ones by the one before it, and so on.
+
+    keys: arrays of one shape, or one array whose first axis counts the keys. They are sorted along an axis, stably.
+
+    >>> lexsort([asarray([2, 1, 3]), asarray([1, 1, 0])]).tolist()
+    [2, 1, 0]
+    """
+    from drupe.array import take_along_axis
+
+    keys = [keys[i] for i in range(len(keys))]
+    if not keys or any(key.shape != keys[0].shape for key in keys):
+        raise ValueError("lexsort: there must be one key at least, and all have the same shape")
+    axis = _sort_axis(keys[0], axis)[1]
+    order = _engine._sort(keys[0], axis, False, False, True)
+    for key in keys[1:]:
+        again = _engine._sort(take_along_axis(key, order, axis=axis), axis, False, False, True)
+        order = take_along_axis(order, again, axis=axis)
+    return order

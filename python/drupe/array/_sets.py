@@ -132,6 +132,36 @@ def isin(x1, x2, /, *, invert=False):
     return _engine._isin(x1, x2, invert)
 
 
+def _common(ar1, ar2, assume_unique):
+    """Both as flat arrays of one type, without repetitions."""
+    from drupe.array import result_type
+
+    dtype = result_type(ar1, ar2)
+    flat = [x.astype(dtype, copy=False).reshape(-1) for x in (ar1, ar2)]
+    return flat if assume_unique else [unique(x) for x in flat]
+
+
+def intersect1d(ar1, ar2, assume_unique=False):
+    """The distinct elements that both arrays have, ascending. Waits.
+
+    >>> intersect1d(asarray([1, 3, 4]), asarray([3, 4, 7])).tolist()
+    [3, 4]
+    """
+    a, b = _common(ar1, ar2, assume_unique)
+    return _where_true(a, isin(a, b), sort=assume_unique)
+
+
+def setdiff1d(ar1, ar2, assume_unique=False):
+    """The distinct elements of the first array that the second one does not have, ascending, of the first one's type.
+    Waits.
+
+    >>> setdiff1d(asarray([1, 3, 4]), asarray([3, 7])).tolist()
+    [1, 4]
+    """
+    a = ar1.reshape(-1) if assume_unique else unique(ar1)
+    return _where_true(a, isin(a, ar2, invert=True))
+
+
 def union1d(ar1, ar2):
     """The distinct elements that one array or the other has, ascending. Waits.
 
@@ -141,3 +171,21 @@ def union1d(ar1, ar2):
     from drupe.array import concat
 
     return unique(concat([ar1.reshape(-1), ar2.reshape(-1)]))
+
+
+def setxor1d(ar1, ar2, assume_unique=False):
+    """The distinct elements that one array has and the other has not, ascending. Waits.
+
+    >>> setxor1d(asarray([1, 3]), asarray([3, 4])).tolist()
+    [1, 4]
+    """
+    from drupe.array import concat, sort
+
+    a, b = _common(ar1, ar2, assume_unique)
+    return sort(concat([_where_true(a, isin(a, b, invert=True)), _where_true(b, isin(b, a, invert=True))]))
+
+
+def _where_true(x, mask, sort=False):
+    """The elements where the mask is true."""
+    x = x[mask]
+    return _engine._sort(x, 0, False, True, False) if sort else x

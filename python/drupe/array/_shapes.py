@@ -30,7 +30,7 @@ def reshape_method(x, shape, options):
     return reshape(x, shape, **options)
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, axis=0):
     """The arrays one after the other along an axis; None flattens them first.
 
     arrays: a sequence of arrays whose shapes are the same outside of the axis. Returns a new array of the common data
@@ -66,7 +66,7 @@ def concat(arrays, /, *, axis=0):
     return out
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays, /, axis=0):
     """The arrays side by side along a new axis.
 
     arrays: a sequence of arrays of one shape. axis: the place of the new axis in the result. Returns a new array of the
@@ -117,7 +117,7 @@ def broadcast_arrays(*arrays):
     return tuple(_engine.broadcast_to(x, shape) for x in arrays)
 
 
-def flip(x, /, *, axis=None):
+def flip(x, /, axis=None):
     """A view with the order of the elements reversed along the axes, None for all.
 
     x: an array of any data type. axis: one axis, or several in a tuple. IndexError: an axis that x does not have.
@@ -149,7 +149,7 @@ def moveaxis(x, source, destination, /):
     return _engine.permute_dims(x, tuple(places[a] if a in go else next(rest) for a in range(x.ndim)))
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x, /, shift, axis=None):
     """The elements moved along the axes by `shift` places; what leaves at the end comes in at the beginning. None moves
     through the flattened array.
 
@@ -177,12 +177,12 @@ def roll(x, /, shift, *, axis=None):
     return x if axes else x.copy()
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x, repeats, /, axis=None):
     """Each element `repeats` times in a row along an axis; None flattens first.
 
     x: an array of any data type. repeats: an integer, or integers in one dimension, one for each element along the
-    axis, whose sum is waited for. Returns a new array. ValueError: a negative number, or repeats that do not fit the axis;
-    TypeError: repeats that are no integers.
+    axis, whose sum is waited for. Returns a new array. ValueError: a negative number, or repeats that do not fit the
+    axis; TypeError: repeats that are no integers.
 
     >>> da.repeat(da.asarray([1, 2]), 2).tolist()
     [1, 1, 2, 2]
@@ -221,7 +221,7 @@ def tile(x, repetitions, /):
     return together.copy().reshape(tuple(n * length for n, length in zip(times, shape)))
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x, /, axis=0):
     """Views of the parts of x along an axis, as a tuple.
 
     x: an array of one dimension at least. IndexError: an axis that x does not have.
@@ -253,6 +253,11 @@ def meshgrid(*arrays, indexing="xy"):
     return tuple(x.copy() for x in broadcast_arrays(*apart))
 
 
+def _column(k):
+    """The column in which a diagonal begins, as a number of int64: beyond every matrix, one is as good as another."""
+    return max(-2**62, min(operator.index(k), 2**62))
+
+
 def _diagonal(rows, columns, *, queue=None, device=None):
     """Column minus row of each element of a matrix."""
     down = _engine._sequence(rows, 0, 1, "int64", device, None, queue)
@@ -270,7 +275,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     columns = n_rows if n_cols is None else n_cols
-    matrix = _ops["equal"](_diagonal(operator.index(n_rows), operator.index(columns), device=device), operator.index(k))
+    matrix = _ops["equal"](_diagonal(operator.index(n_rows), operator.index(columns), device=device), _column(k))
     if dtype is None:
         dtype = "float64" if matrix.device.has_aspect_fp64 else "float32"
     return matrix.astype(dtype, copy=False)
@@ -284,7 +289,7 @@ def tril(x, /, *, k=0):
     >>> da.tril(da.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 0], [3, 4]]
     """
-    return _ops["where"](_on_matrices("tril", x) <= operator.index(k), x, False)
+    return _ops["where"](_on_matrices("tril", x) <= _column(k), x, False)
 
 
 def triu(x, /, *, k=0):
@@ -295,7 +300,7 @@ def triu(x, /, *, k=0):
     >>> da.triu(da.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 2], [0, 4]]
     """
-    return _ops["where"](_on_matrices("triu", x) >= operator.index(k), x, False)
+    return _ops["where"](_on_matrices("triu", x) >= _column(k), x, False)
 
 
 def _on_matrices(name, x):

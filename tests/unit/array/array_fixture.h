@@ -24,8 +24,8 @@ int queues_open(void **state);
 int queues_close(void **state);
 bool queue_is_host(const drupe_queue *queue);
 
-/* One number of some element type; `f` counts for floats, with `im` for complex numbers, `i` otherwise: of uint64
- * its bits. */
+/* One number of some element type; `f` counts for floats, with `im` for complex numbers, `i` otherwise: of
+ * uint64 its bits. */
 typedef struct number {
     drupe_dtype dtype;
     int64_t i;
@@ -36,12 +36,13 @@ number number_load(const void *bytes, drupe_dtype dtype);
 void number_store(void *bytes, number value);
 /* What stands for a Python scalar: float64, complex128, or the integer type that holds it. */
 number number_of(const drupe_scalar *scalar);
-bool is_float(drupe_dtype dtype);   /* of real ones */
+bool is_float(drupe_dtype dtype); /* of real ones */
 bool is_complex(drupe_dtype dtype);
 bool is_whole(drupe_dtype dtype); /* bool and integers */
 /* What a type is computed in: float16 in float32. */
 drupe_dtype computed_in(drupe_dtype dtype);
-/* Equal, or both NaN, or within `ulps` units in the last place; complex numbers: of their size, or both not finite.
+/* Equal, or both NaN, or within `ulps` units in the last place; complex numbers: of their size, or both not
+ * finite.
  */
 bool number_close(number a, number b, int ulps);
 /* op in the compute type of a (and b, which has the same). */

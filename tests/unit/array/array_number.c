@@ -70,8 +70,8 @@ number number_cast(number value, drupe_dtype dtype)
         r.f = to_real(value, dtype);
         if (is_complex(dtype) && is_complex(value.dtype)) r.im = round_to(value.im, dtype);
     } else if (dtype == DRUPE_BOOL) {
-        r.i = is_whole(value.dtype) ? value.i != 0
-                                    : value.f != 0 || (is_complex(value.dtype) && value.im != 0);
+        r.i =
+            is_whole(value.dtype) ? value.i != 0 : value.f != 0 || (is_complex(value.dtype) && value.im != 0);
     } else if (is_whole(value.dtype)) {
         r.i = cut(value.i, dtype);
     } else {
@@ -176,7 +176,8 @@ bool number_close(number a, number b, int ulps)
     if (is_complex(a.dtype)) {
         const bool finite = isfinite(b.f) && isfinite(b.im);
         if (!finite) return !isfinite(a.f) || !isfinite(a.im);
-        return hypot(a.f - b.f, a.im - b.im) <= ulps * (unit_of(a.dtype) * hypot(b.f, b.im) + tiny_of(a.dtype));
+        return hypot(a.f - b.f, a.im - b.im) <=
+               ulps * (unit_of(a.dtype) * hypot(b.f, b.im) + tiny_of(a.dtype));
     }
     if (isnan(a.f) || isnan(b.f)) return isnan(a.f) && isnan(b.f);
     if (a.f == b.f) return signbit(a.f) == signbit(b.f) || ulps > 0;
@@ -473,15 +474,29 @@ static number part(double x)
 
 static number apply_to_complex(drupe_op op, double complex a, double complex b, drupe_dtype t)
 {
-    static double complex (*const unary[DRUPE_OP_COUNT])(double complex) = {
-        [DRUPE_OP_SQRT] = csqrt,          [DRUPE_OP_EXP] = cexp,     [DRUPE_OP_LOG] = clog,
-        [DRUPE_OP_SIN] = csin,            [DRUPE_OP_COS] = ccos,     [DRUPE_OP_TAN] = ctan,
-        [DRUPE_OP_ASIN] = casin,          [DRUPE_OP_ACOS] = cacos,   [DRUPE_OP_ATAN] = catan,
-        [DRUPE_OP_SINH] = csinh,          [DRUPE_OP_COSH] = ccosh,   [DRUPE_OP_TANH] = ctanh,
-        [DRUPE_OP_ASINH] = casinh,        [DRUPE_OP_ACOSH] = cacosh, [DRUPE_OP_ATANH] = catanh,
-        [DRUPE_OP_LOG2] = raised_by_two,  [DRUPE_OP_CONJ] = conj,    [DRUPE_OP_LOG10] = raised_by_ten,
-        [DRUPE_OP_LOG1P] = log_of_one_more, [DRUPE_OP_EXPM1] = less_one, [DRUPE_OP_SIGN] = direction,
-        [DRUPE_OP_ROUND] = rounded};
+    static double complex (*const unary[DRUPE_OP_COUNT])(double complex) = {[DRUPE_OP_SQRT] = csqrt,
+                                                                            [DRUPE_OP_EXP] = cexp,
+                                                                            [DRUPE_OP_LOG] = clog,
+                                                                            [DRUPE_OP_SIN] = csin,
+                                                                            [DRUPE_OP_COS] = ccos,
+                                                                            [DRUPE_OP_TAN] = ctan,
+                                                                            [DRUPE_OP_ASIN] = casin,
+                                                                            [DRUPE_OP_ACOS] = cacos,
+                                                                            [DRUPE_OP_ATAN] = catan,
+                                                                            [DRUPE_OP_SINH] = csinh,
+                                                                            [DRUPE_OP_COSH] = ccosh,
+                                                                            [DRUPE_OP_TANH] = ctanh,
+                                                                            [DRUPE_OP_ASINH] = casinh,
+                                                                            [DRUPE_OP_ACOSH] = cacosh,
+                                                                            [DRUPE_OP_ATANH] = catanh,
+                                                                            [DRUPE_OP_LOG2] = raised_by_two,
+                                                                            [DRUPE_OP_CONJ] = conj,
+                                                                            [DRUPE_OP_LOG10] = raised_by_ten,
+                                                                            [DRUPE_OP_LOG1P] =
+                                                                                log_of_one_more,
+                                                                            [DRUPE_OP_EXPM1] = less_one,
+                                                                            [DRUPE_OP_SIGN] = direction,
+                                                                            [DRUPE_OP_ROUND] = rounded};
     double complex r = 0;
     switch ((int)op) {
     case DRUPE_OP_ADD: r = a + b; break;

@@ -63,9 +63,10 @@ static drupe_dtype common_type(drupe_op op, const drupe_operand *in, size_t nin)
     case DRUPE_OP_COPYSIGN:
     case DRUPE_OP_NEXTAFTER:
     case DRUPE_OP_LOGADDEXP: return is_whole(common) ? DRUPE_FLOAT64 : common;
-    default: return tolerance(op) && op != DRUPE_OP_POW && op != DRUPE_OP_FLOOR_DIVIDE && is_whole(common)
-                        ? DRUPE_FLOAT64
-                        : common;
+    default:
+        return tolerance(op) && op != DRUPE_OP_POW && op != DRUPE_OP_FLOOR_DIVIDE && is_whole(common)
+                   ? DRUPE_FLOAT64
+                   : common;
     }
 }
 
@@ -92,7 +93,8 @@ static void check_result(drupe_op op, const drupe_operand *in, const sample *sam
     for (size_t k = 0; k < out->size; k++) {
         number x[2];
         for (size_t i = 0; i < nin; i++)
-            x[i] = number_cast(number_cast(operand_at(&in[i], &samples[i], out->ndim, index), common), compute);
+            x[i] =
+                number_cast(number_cast(operand_at(&in[i], &samples[i], out->ndim, index), common), compute);
         const number a = x[0], b = x[nin - 1];
         const number expected = number_cast(number_apply(op, a, b), out->dtype);
         const number got = number_load(bytes + k * size, out->dtype);
@@ -357,6 +359,83 @@ static void test_overlap(void **state)
         }
 }
 
+/* An output of a higher kind receives what the type of the result holds: not what was computed in a wider
+ * one. */
+static void test_wider_out(void **state)
+{
+    static const size_t shape[] = {3, 4, 5};
+    static const struct {
+        drupe_op op;
+        drupe_dtype in;
+    } cases[] = {{DRUPE_OP_ADD, DRUPE_UINT32},     {DRUPE_OP_NEGATIVE, DRUPE_UINT64},
+                 {DRUPE_OP_POW, DRUPE_UINT8},      {DRUPE_OP_FLOOR_DIVIDE, DRUPE_INT8},
+                 {DRUPE_OP_DIVIDE, DRUPE_FLOAT16}, {DRUPE_OP_BITWISE_INVERT, DRUPE_UINT16},
+                 {DRUPE_OP_SQUARE, DRUPE_FLOAT16}};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            sample samples[2];
+            drupe_array out, plain = {0};
+            sample_make(queues[q], cases[i].in, CONTIGUOUS, 3, shape, 1, true, &samples[0]);
+            sample_make(queues[q], cases[i].in, CONTIGUOUS, 3, shape, 9, true, &samples[1]);
+            const drupe_operand in[] = {{.array = &samples[0].array}, {.array = &samples[1].array}};
+            const size_t nin = (size_t)drupe_op_arity(cases[i].op);
+            CHECK(drupe_array_empty(queues[q], DRUPE_MEM_DEVICE, DRUPE_FLOAT64, 3, shape, &out));
+            CHECK(drupe_array_apply(cases[i].op, in, nin, &out));
+            CHECK(drupe_array_apply(cases[i].op, in, nin, &plain));
+            char *wide = array_fetch(&out), *narrow = array_fetch(&plain);
+            for (size_t k = 0; k < out.size; k++)
+                assert_true(number_close(
+                    number_load(wide + 8 * k, DRUPE_FLOAT64),
+                    number_cast(number_load(narrow + k * drupe_dtype_size(plain.dtype), plain.dtype),
+                                DRUPE_FLOAT64),
+                    0));
+            free(narrow);
+            free(wide);
+            drupe_array_clear(&plain);
+            drupe_array_clear(&out);
+            sample_clear(&samples[1]);
+            sample_clear(&samples[0]);
+        }
+}
+
+/* Numbers that the type of the array does not hold are still less, greater or not equal. */
+static void test_beyond(void **state)
+{
+    static const size_t n = 50;
+    static const drupe_op ops[] = {DRUPE_OP_LESS, DRUPE_OP_EQUAL, DRUPE_OP_GREATER_EQUAL};
+    static const drupe_scalar scalars[] = {
+        {.kind = DRUPE_SCALAR_KIND_INT, .i = INT64_MIN},
+        {.kind = DRUPE_SCALAR_KIND_INT, .i = -1},
+        {.kind = DRUPE_SCALAR_KIND_INT, .i = 256},
+        {.kind = DRUPE_SCALAR_KIND_INT, .i = INT64_MAX},
+        {.kind = DRUPE_SCALAR_KIND_INT, .i = INT64_MIN, .big = true}, /* 2**63 */
+    };
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int dtype = DRUPE_INT8; dtype <= DRUPE_UINT64; dtype++)
+            for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
+                for (size_t k = 0; k < 3; k++) {
+                    if (!queue_is_host(queues[q]) && (dtype + (int)i + (int)k) % 8) continue;
+                    sample s;
+                    drupe_array out = {0};
+                    sample_make(queues[q], (drupe_dtype)dtype, CONTIGUOUS, 1, &n, 1, true, &s);
+                    const drupe_operand in[] = {{.array = &s.array}, {.scalar = scalars[i]}};
+                    CHECK(drupe_array_apply(ops[k], in, 2, &out));
+                    char *bytes = array_fetch(&out);
+                    for (size_t j = 0; j < n; j++) {
+                        const number a = sample_at(&s, 1, &j), b = number_of(&scalars[i]);
+                        const bool a_big = a.dtype == DRUPE_UINT64 && a.i < 0;
+                        const int order =
+                            a_big != scalars[i].big ? (a_big ? 1 : -1) : (a.i > b.i) - (a.i < b.i);
+                        assert_int_equal(bytes[j], k == 0 ? order < 0 : k == 1 ? order == 0 : order >= 0);
+                    }
+                    free(bytes);
+                    drupe_array_clear(&out);
+                    sample_clear(&s);
+                }
+}
+
 static void test_errors(void **state)
 {
     static const size_t shape[] = {2, 3}, other[] = {4};
@@ -396,7 +475,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_binary), cmocka_unit_test(test_unary),    cmocka_unit_test(test_long),
         cmocka_unit_test(test_empty),  cmocka_unit_test(test_in_place), cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_where),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_where),    cmocka_unit_test(test_wider_out),
+        cmocka_unit_test(test_beyond),
     };
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }

@@ -40,7 +40,8 @@ static void drop(struct bench *b)
     drupe_check_end();
 }
 
-static drupe_status launch(struct bench *b, kernel_parts key, size_t operands, const void *params, size_t size)
+static drupe_status launch(struct bench *b, kernel_parts key, size_t operands, const void *params,
+                           size_t size)
 {
     void *pointers[3];
     drupe_arg args[4];

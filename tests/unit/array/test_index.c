@@ -106,7 +106,8 @@ static void check_space(size_t element, int arrays, const size_t *lengths)
 static void test_loops(void **state)
 {
     (void)state;
-    static const size_t lengths[][2] = {{1, 1}, {3, 5}, {7, 40}, {600, 3}, {2000, 40}, {100000, 1}, {0, 4}, {5, 0}};
+    static const size_t lengths[][2] = {{1, 1},     {3, 5},      {7, 40}, {600, 3},
+                                        {2000, 40}, {100000, 1}, {0, 4},  {5, 0}};
     for (size_t element = 1; element <= 16; element *= 2)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
             if (lengths[k][1] <= X_COLUMNS) check_space(element, 1, lengths[k]);
@@ -125,8 +126,16 @@ static void test_lines(void **state)
     for (size_t i = 0; i < n; i++) index[i] = (int64_t)below(800) - 400;
     for (size_t i = 0; i < 1000; i++) x[i] = y[i] = (int64_t)i;
     for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
-        drupe_gather g = {.element = 8, .ndim = 1, .points = 1, .arrays = 1, .shape = {n}, .other = {1},
-                          .index = {{1}}, .length = {400}, .step = {steps[k]}, .base = steps[k] < 0 ? 399 : 0};
+        drupe_gather g = {.element = 8,
+                          .ndim = 1,
+                          .points = 1,
+                          .arrays = 1,
+                          .shape = {n},
+                          .other = {1},
+                          .index = {{1}},
+                          .length = {400},
+                          .step = {steps[k]},
+                          .base = steps[k] < 0 ? 399 : 0};
         drupe_gather_prepare(&g);
         assert_int_equal(drupe_gather_run(&g, x, indices, out), DRUPE_OK);
         for (size_t i = 0; i < n; i++) {
@@ -202,7 +211,8 @@ static void check_mask(size_t n, int kind, size_t row)
 {
     uint8_t *mask = room(n);
     char *from = room(n * row), *to = room(n * row), *back = room(n * row);
-    int64_t *counts = room((drupe_mask_blocks(n) + 1) * sizeof *counts), *places = room(n * 2 * sizeof *places);
+    int64_t *counts = room((drupe_mask_blocks(n) + 1) * sizeof *counts),
+            *places = room(n * 2 * sizeof *places);
     mask_fill(mask, n, kind);
     for (size_t i = 0; i < n * row; i++) from[i] = (char)below(256);
     drupe_mask_count(mask, n, counts);
@@ -285,7 +295,8 @@ static void test_repeats(void **state)
 
 /* --- Arrays --------------------------------------------------------------------------------------------- */
 
-static const drupe_scalar ZERO = {.kind = DRUPE_SCALAR_KIND_INT}, ONE = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
+static const drupe_scalar ZERO = {.kind = DRUPE_SCALAR_KIND_INT},
+                          ONE = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
 
 static void counting(drupe_queue *queue, drupe_dtype dtype, size_t n, drupe_array *array)
 {
@@ -369,14 +380,11 @@ static void test_arrays_by_mask(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_loops),
-                                       cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_strays),
-                                       cmocka_unit_test(test_fold),
-                                       cmocka_unit_test(test_masks),
-                                       cmocka_unit_test(test_mask_that_changes),
-                                       cmocka_unit_test(test_repeats),
-                                       cmocka_unit_test(test_arrays),
-                                       cmocka_unit_test(test_arrays_by_mask)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loops),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_strays),        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_masks),         cmocka_unit_test(test_mask_that_changes),
+        cmocka_unit_test(test_repeats),       cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_arrays_by_mask)};
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }

@@ -71,7 +71,8 @@ static void test_assign_across(void **state)
 static drupe_status fill_status(int kind, drupe_dtype dtype)
 {
     if (kind == DRUPE_SCALAR_KIND_INT && drupe_dtype_kind(dtype) == 'u') return DRUPE_E_OUT_OF_RANGE;
-    if (kind == DRUPE_SCALAR_KIND_COMPLEX && dtype != DRUPE_BOOL && !is_complex(dtype)) return DRUPE_E_INVALID;
+    if (kind == DRUPE_SCALAR_KIND_COMPLEX && dtype != DRUPE_BOOL && !is_complex(dtype))
+        return DRUPE_E_INVALID;
     return DRUPE_OK;
 }
 

@@ -27,12 +27,11 @@ static void test_names(void **state)
         const char *name, *typestr;
         size_t size;
         int real;
-    } types[] = {
-        {"bool", "|b1", 1, B},      {"int8", "|i1", 1, I8},       {"uint8", "|u1", 1, U8},
-        {"int16", "<i2", 2, I16},   {"uint16", "<u2", 2, U16},    {"int32", "<i4", 4, I32},
-        {"uint32", "<u4", 4, U32},  {"int64", "<i8", 8, I},       {"uint64", "<u8", 8, U},
-        {"float16", "<f2", 2, H},   {"float32", "<f4", 4, F},     {"float64", "<f8", 8, D},
-        {"complex64", "<c8", 8, F}, {"complex128", "<c16", 16, D}};
+    } types[] = {{"bool", "|b1", 1, B},      {"int8", "|i1", 1, I8},       {"uint8", "|u1", 1, U8},
+                 {"int16", "<i2", 2, I16},   {"uint16", "<u2", 2, U16},    {"int32", "<i4", 4, I32},
+                 {"uint32", "<u4", 4, U32},  {"int64", "<i8", 8, I},       {"uint64", "<u8", 8, U},
+                 {"float16", "<f2", 2, H},   {"float32", "<f4", 4, F},     {"float64", "<f8", 8, D},
+                 {"complex64", "<c8", 8, F}, {"complex128", "<c16", 16, D}};
     (void)state;
     assert_int_equal(TYPES, DRUPE_DTYPE_COUNT);
     for (int i = 0; i < DRUPE_DTYPE_COUNT; i++) {
@@ -91,10 +90,10 @@ static drupe_dtype result_with(drupe_op op, drupe_dtype dtype, drupe_scalar scal
 static void test_weak_scalars(void **state)
 {
     /* Rows: array type. Columns: bool, int, float, complex scalar. */
-    static const int add[TYPES][4] = {{B, I, D, Z},       {I8, I8, D, Z},   {U8, U8, D, Z},   {I16, I16, D, Z},
-                                      {U16, U16, D, Z},   {I32, I32, D, Z}, {U32, U32, D, Z}, {I, I, D, Z},
-                                      {U, U, D, Z},       {H, H, H, C},     {F, F, F, C},     {D, D, D, Z},
-                                      {C, C, C, C},       {Z, Z, Z, Z}};
+    static const int add[TYPES][4] = {{B, I, D, Z},     {I8, I8, D, Z},   {U8, U8, D, Z},   {I16, I16, D, Z},
+                                      {U16, U16, D, Z}, {I32, I32, D, Z}, {U32, U32, D, Z}, {I, I, D, Z},
+                                      {U, U, D, Z},     {H, H, H, C},     {F, F, F, C},     {D, D, D, Z},
+                                      {C, C, C, C},     {Z, Z, Z, Z}};
     (void)state;
     for (int dtype = 0; dtype < TYPES; dtype++)
         for (int kind = 0; kind < 4; kind++) {

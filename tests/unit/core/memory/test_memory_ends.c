@@ -5,6 +5,22 @@
 
 static drupe_memory *memory;
 
+static void take_back(void *returned)
+{
+    *(bool *)returned = true;
+}
+
+static void borrow_and_return(void)
+{
+    char bytes[64];
+    bool returned = false;
+    const drupe_keep keep = {&returned, take_back};
+    drupe_memory *borrowed = NULL;
+    bool good = ends_good(drupe_memory_borrow(bench.queue, bytes, sizeof bytes, &keep, &borrowed));
+    drupe_memory_release(borrowed);
+    if (good != returned) fail_msg("the lender got its bytes back, or did not");
+}
+
 /* More than the table of all memory has room for at first. */
 static void allocations(void)
 {
@@ -21,6 +37,7 @@ static void allocations(void)
         ends_good(drupe_memory_import(bench.queue, handle, 0, &twin)))
         drupe_memory_release(twin);
     drupe_memory_release(page);
+    borrow_and_return();
     if (ends_good(drupe_context_open(&bench.device, 1, &context))) drupe_context_release(context);
     for (size_t i = 0; i < MANY; i++) drupe_memory_release(all[i]);
     drupe_pool_trim(bench.device);
@@ -48,6 +65,7 @@ static void without_memory_nothing_is_left(void **state)
 static void in_the_child(void)
 {
     unsigned char handle[DRUPE_IPC_BYTES] = {0};
+    const drupe_keep keep = {handle, take_back};
     drupe_memory *other;
     drupe_context *context;
     drupe_holder holder;
@@ -57,6 +75,7 @@ static void in_the_child(void)
     ENDS_FORKED(drupe_memory_alloc_result(bench.queue, DRUPE_MEM_SHARED, 8, &other));
     ENDS_FORKED(drupe_memory_export(memory, handle));
     ENDS_FORKED(drupe_memory_import(bench.queue, handle, 0, &other));
+    ENDS_FORKED(drupe_memory_borrow(bench.queue, handle, sizeof handle, &keep, &other));
     ENDS_FORKED(drupe_context_open(&bench.device, 1, &context));
     ENDS_FORKED(drupe_pool_set_wipe(bench.device, 0));
     ENDS_MUST(!drupe_memory_find(drupe_memory_pointer(memory)));

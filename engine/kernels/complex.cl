@@ -331,7 +331,7 @@ static inline TC T(expm1)(TC a)
         return MAKE(RE(r) - 1, IM(r));
     }
     const TREAL s = sin(y * 0.5f);
-    return MAKE(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
+    return MAKE(expm1(x) * cos(y) - 2 * s * s + 0, exp(x) * sin(y)); /* + 0: a real part is never -0 */
 }
 /* Small whole powers by products, which are exact where numbers are whole, too. */
 static inline TC T(pow)(TC a, TC b)
