@@ -3,7 +3,7 @@
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
  * kernel at the same moment may both build it, and the second result is dropped. */
 #include "array/array_room.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 

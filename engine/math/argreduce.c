@@ -3,7 +3,7 @@
 #include "math/argreduce.h"
 #include "base/base.h"
 #include "math/clones.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 
 #define ARG_BLOCK   512

@@ -6,7 +6,7 @@
 #include "math/fft.h"
 #include "base/base.h"
 #include "math/fft_line.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * takes those of its own stretch of memory. */
 #include "math/gather.h"
 #include "math/gather_line.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * matrix with more rows. */
 #include "math/product.h"
 #include "math/blas.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 
