@@ -245,6 +245,7 @@ static inline TC T(acosh)(TC a)
 static inline TC T(atanh)(TC a)
 {
     const TREAL x = fabs(RE(a)), y = IM(a), large = (TREAL)1e9f;
+    if (isnan(x) && !isinf(y)) return MAKE(NAN, NAN);
     if (T(infinite)(a) || x > large || fabs(y) > large) {
         const TREAL size = hypot(x, y), re = isinf(size) ? (TREAL)0 : x / size / size;
         return MAKE(copysign(re, RE(a)), isnan(y) ? y : copysign(PI / 2, y));

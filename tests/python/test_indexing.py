@@ -394,10 +394,7 @@ def test_repeat_by_an_array(device):
         same(da.repeat(x, da.asarray(repeats, device=device), axis=axis), np.repeat(BASE, repeats, axis))
         same(da.repeat(x, repeats, axis=axis), np.repeat(BASE, repeats, axis))
     with pytest.raises(ValueError, match="must not be negative, and -1 is"):
-        try:
-            da.repeat(x, [1, -1, 1], axis=0)
-        except drupe.DependencyError as error:
-            raise error.__cause__ from None
+        da.repeat(x, [1, -1, 1], axis=0)
     with pytest.raises(ValueError, match="do not fit"):
         da.repeat(x, [1, 2], axis=0)
     with pytest.raises(TypeError, match="integers"):
