@@ -91,6 +91,7 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
     native->device = drupe_native(drupe_context_home(context, drupe_program_device(program)));
     native->api = &native->device->library->api;
     native->builtin = source->language == DRUPE_LANG_BUILTIN;
+    native->inlines = native->builtin && source->options && strcmp(source->options, "inline") == 0;
     if (native->builtin) return DRUPE_OK;
     DRUPE_TRY(create_native(native, drupe_native(context), source));
     const char *given = source->options ? source->options : "";

@@ -150,7 +150,8 @@ typedef struct drupe_cl_program {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed: what it was built for, a member of its context */
     cl_program id; /* NULL where `builtin` */
-    bool builtin;  /* the engine's precompiled kernels */
+    bool builtin;  /* the engine's precompiled kernels, */
+    bool inlines;  /* of which the smallest run in the submitting thread where nothing is before them */
 } drupe_cl_program;
 
 #define DRUPE_CL_SET_MOST 16
@@ -170,6 +171,7 @@ typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed, of the program */
     const drupe_builtin *builtin;  /* a precompiled kernel; `id` is NULL then */
+    bool inlines;                  /* as its program says */
     cl_kernel id;                  /* for questions, from any thread */
     cl_kernel launched_id;         /* the same, or what drupe_cl_kernel_renew() opened */
     cl_uint nargs;

@@ -181,6 +181,12 @@ static drupe_status submit_builtin(const drupe_submit *s, drupe_cl_queue *queue,
     drupe_cl_call call;
     wait_list waits;
     DRUPE_TRY(drupe_cl_builtin_pack(kernel, range, args, nargs, &call));
+    /* A driver's thread takes longer to wake than a single work-item to run. */
+    if (kernel->inlines && call.items == 1 && s->done && s->nwaits == 0 && drupe_cl_queue_idle(queue)) {
+        drupe_cl_builtin_run(&call);
+        *s->done = true;
+        return DRUPE_OK;
+    }
     DRUPE_TRY(gather_waits(s, &waits));
     cl_int code = kernel->launched ? enqueue_builtin(s, queue, &call, &waits)
                                    : enqueue_first(s, queue, kernel, range, &call, &waits);

@@ -174,6 +174,7 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
     const drupe_cl_program *owner = drupe_native(program);
     native->api = owner->api;
     native->device = owner->device;
+    native->inlines = owner->inlines;
     if (owner->builtin) return drupe_cl_builtin_open(native, name);
     cl_int code = CL_SUCCESS;
     drupe_signals_save();

@@ -114,6 +114,8 @@ drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
 /* A command was enqueued, with the native event `own` (taken), or that of `event`, or none. */
 void drupe_cl_queue_note(drupe_queue *queue, cl_event own, drupe_cl_event *event);
+/* Whether one look tells that all which was enqueued on an in-order queue is over; the queue's lock. */
+bool drupe_cl_queue_idle(drupe_cl_queue *queue);
 /* Make `marker` the queue's own where it is lent; the queue's lock. */
 void drupe_cl_queue_own(drupe_cl_queue *queue);
 /* The event closes: what it lent goes over to its queue. Any thread. */

@@ -3,6 +3,7 @@
 #include "base/parallel.h"
 #include "stand_in.h"
 #include <assert.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -26,23 +27,34 @@ static void count_up(size_t begin, size_t end, size_t size, const void *const *a
     atomic_fetch_add(&ran, (int)(end - begin));
 }
 
-static const drupe_builtin count_up_kernel = {"count_up", 2, count_up};
+/* Runs until the test opens it. */
+static _Atomic(bool) gate_open;
+
+static void gate(size_t begin, size_t end, size_t size, const void *const *args)
+{
+    (void)begin, (void)end, (void)size, (void)args;
+    while (!atomic_load(&gate_open)) sched_yield();
+}
+
+static const drupe_builtin kernels[] = {{"count_up", 2, count_up}, {"gate", 0, gate}};
 
 const drupe_builtin *drupe_builtin_find(const char *name)
 {
-    return strcmp(name, count_up_kernel.name) == 0 ? &count_up_kernel : NULL;
+    for (size_t i = 0; i < 2; i++)
+        if (strcmp(name, kernels[i].name) == 0) return &kernels[i];
+    return NULL;
 }
 
 typedef struct precompiled {
     fixture b;
     drupe_program *program;
-    drupe_kernel *kernel;
+    drupe_kernel *kernel, *gate;
 } precompiled;
 
 /* Skips the test where the driver calls no functions. */
 static void open_precompiled(precompiled *p)
 {
-    const drupe_source source = {.language = DRUPE_LANG_BUILTIN};
+    const drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = "inline"};
     fixture_open(&p->b, "");
     if (!(info_number(p->b.device, DRUPE_INFO_LANGUAGES) & DRUPE_LANG_BUILTIN)) {
         fixture_close(&p->b);
@@ -50,10 +62,12 @@ static void open_precompiled(precompiled *p)
     }
     assert_int_equal(try_source(p->b.context, p->b.device, &source, NULL, &p->program), DRUPE_OK);
     assert_int_equal(try_kernel(p->program, "count_up", &p->kernel), DRUPE_OK);
+    assert_int_equal(try_kernel(p->program, "gate", &p->gate), DRUPE_OK);
 }
 
 static void close_precompiled(precompiled *p)
 {
+    close_kernel(p->gate);
     close_kernel(p->kernel);
     close_program(p->program);
     drupe_parallel_stop();
@@ -66,6 +80,13 @@ static drupe_status launch(const precompiled *p, drupe_event *event, int64_t *ou
     const drupe_range range = {.dims = 1, .global = {items}, .local = {1}};
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof out, &out}, {DRUPE_ARG_VALUE, sizeof w, &w}};
     return B->submit_kernel(&submit, p->kernel, &range, args, 2);
+}
+
+static drupe_status launch_gate(const precompiled *p)
+{
+    const drupe_submit submit = {.queue = p->b.queue};
+    const drupe_range range = {.dims = 1, .global = {2}, .local = {1}};
+    return B->submit_kernel(&submit, p->gate, &range, NULL, 0);
 }
 
 /* Each work-item runs once, in the queue's order, and arguments are those of the call. */
@@ -116,6 +137,44 @@ static void events(void **state)
     close_precompiled(&p);
 }
 
+/* A single work-item runs within the call where nothing is before it, and the backend says so. */
+static void small_work(void **state)
+{
+    (void)state;
+    precompiled p;
+    int64_t *out;
+    open_precompiled(&p);
+    assert_int_equal(B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
+                     DRUPE_OK);
+    bool done = false;
+    drupe_event *event = make_event(p.b.queue);
+    const wish w = {7, 0, ""};
+    const drupe_range one = {.dims = 1, .global = {1}, .local = {1}}, many = {.dims = 1, .global = {ITEMS}, .local = {1}};
+    const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof out, &out}, {DRUPE_ARG_VALUE, sizeof w, &w}};
+    const drupe_submit submit = {.queue = p.b.queue, .event = event, .done = &done};
+    assert_int_equal(B->submit_kernel(&submit, p.kernel, &one, args, 2), DRUPE_OK);
+    assert_true(done);
+    assert_int_equal(out[0], 7);
+    close_event(event);
+    /* Behind work that is not over, and with more than one work-item, it is a command like others. */
+    done = false;
+    const drupe_submit second = {.queue = p.b.queue, .done = &done};
+    assert_int_equal(B->submit_kernel(&second, p.kernel, &many, args, 2), DRUPE_OK);
+    assert_false(done);
+    atomic_store(&gate_open, false);
+    const drupe_submit third = {.queue = p.b.queue, .done = &done};
+    assert_int_equal(launch_gate(&p), DRUPE_OK);
+    assert_int_equal(B->submit_kernel(&third, p.kernel, &one, args, 2), DRUPE_OK);
+    assert_false(done);
+    atomic_store(&gate_open, true);
+    wait_idle(p.b.queue);
+    /* With what has been waited for it is idle again. */
+    assert_int_equal(B->submit_kernel(&third, p.kernel, &one, args, 2), DRUPE_OK);
+    assert_true(done);
+    B->mem_free(p.b.context, p.b.device, DRUPE_MEM_SHARED, out);
+    close_precompiled(&p);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -145,4 +204,4 @@ static void refusals(void **state)
 }
 
 const struct CMUnitTest builtin_tests[] = {
-    cmocka_unit_test(work_items), cmocka_unit_test(events), cmocka_unit_test(refusals), {0}};
+    cmocka_unit_test(work_items), cmocka_unit_test(events), cmocka_unit_test(small_work), cmocka_unit_test(refusals), {0}};
