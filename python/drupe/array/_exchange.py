@@ -12,8 +12,8 @@ _CPU, _EXTENSION = 1, 12  # device types of DLPack
 def dlpack_device(x):
     """The pair that DLPack calls the array's device: host memory, or kDLExtDev and the number of the device.
 
-    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory. No consumer
-    may take the one for the other, so their device is one of DLPack's extensions, which others refuse."""
+    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory. Nobody may
+    take the one for the other, so their device is one of DLPack's extensions, which others refuse."""
     return (_CPU, 0) if _engine._host_reaches(x) else (_EXTENSION, x.device.get_device_id())
 
 
