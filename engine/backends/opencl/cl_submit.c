@@ -175,6 +175,17 @@ static cl_int enqueue_first(const drupe_submit *s, drupe_cl_queue *queue, drupe_
     return code;
 }
 
+/* Without a command; the event, which has no native one, says that it is complete. */
+static void complete_at_once(const drupe_submit *s, drupe_cl_queue *queue)
+{
+    *s->done = true;
+    if (!s->event) return;
+    drupe_cl_event *event = drupe_native(s->event);
+    event->mark.api = queue->api;
+    event->mark.queue = queue;
+    atomic_store_explicit(&event->mark.complete, true, memory_order_release);
+}
+
 static drupe_status submit_builtin(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
                                    const drupe_range *range, const drupe_arg *args, size_t nargs)
 {
@@ -184,7 +195,7 @@ static drupe_status submit_builtin(const drupe_submit *s, drupe_cl_queue *queue,
     /* A driver's thread takes longer to wake than a single work-item to run. */
     if (kernel->inlines && call.items == 1 && s->done && s->nwaits == 0 && drupe_cl_queue_idle(queue)) {
         drupe_cl_builtin_run(&call);
-        *s->done = true;
+        complete_at_once(s, queue);
         return DRUPE_OK;
     }
     DRUPE_TRY(gather_waits(s, &waits));

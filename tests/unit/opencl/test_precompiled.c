@@ -155,6 +155,10 @@ static void small_work(void **state)
     assert_int_equal(B->submit_kernel(&submit, p.kernel, &one, args, 2), DRUPE_OK);
     assert_true(done);
     assert_int_equal(out[0], 7);
+    drupe_event_state phase;
+    assert_int_equal(B->event_state(event, &phase), DRUPE_OK);
+    assert_int_equal(phase, DRUPE_EVENT_COMPLETE);
+    assert_int_equal(B->event_wait(event, 0), DRUPE_OK);
     close_event(event);
     /* Behind work that is not over, and with more than one work-item, it is a command like others. */
     done = false;
