@@ -292,7 +292,7 @@ def result_type(*arrays_and_dtypes):
         double = double and not (isinstance(item, Array) and not item.device.has_aspect_fp64)
         common = dtype if common is None else _engine._promote(common, dtype)
     if common is None:
-        raise TypeError("result_type needs an array or a data type at least")
+        raise ValueError("result_type needs an array or a data type at least")
     if scalar <= _PLACES[common.kind]:
         return common
     double = double and not (common.kind == "f" and common.itemsize < 8)
