@@ -1,7 +1,7 @@
 """scikit-learn on device arrays: every estimator, metric and tool that it documents for the array API, against NumPy.
 
-The lists follow doc/modules/array_api and the notes of version 1.9. scikit-learn is imported by the tests, not when they
-are collected, since that takes seconds."""
+The lists follow doc/modules/array_api and the notes of version 1.9. scikit-learn is imported by the tests, not when
+they are collected, since that takes seconds."""
 import importlib
 import importlib.util
 
@@ -56,10 +56,13 @@ def same(ours, numpys, device, *, arrays=True, rtol=1e-7, atol=1e-9):
 # --- Estimators -------------------------------------------------------------------------------------------------
 
 # The class, its arguments, the target, the methods that are called with X, and the target's own one.
+MIXTURE = {"n_components": 2, "init_params": "random", "random_state": 0, "max_iter": 20}
 ESTIMATORS = {
     "PCA full": ("decomposition.PCA", {"n_components": 3, "svd_solver": "full"}, None, "transform"),
-    "PCA whiten": ("decomposition.PCA", {"n_components": 0.9, "svd_solver": "full", "whiten": True}, None, "transform"),
-    "PCA covariance_eigh": ("decomposition.PCA", {"n_components": 2, "svd_solver": "covariance_eigh"}, None, "transform"),
+    "PCA whiten": ("decomposition.PCA", {"n_components": 0.9, "svd_solver": "full", "whiten": True}, None,
+                   "transform"),
+    "PCA covariance_eigh": ("decomposition.PCA", {"n_components": 2, "svd_solver": "covariance_eigh"}, None,
+                            "transform"),
     "PCA randomized": ("decomposition.PCA", {"n_components": 2, "svd_solver": "randomized", "random_state": 0,
                                              "power_iteration_normalizer": "QR"}, None, "transform score_samples"),
     "LinearDiscriminantAnalysis": ("discriminant_analysis.LinearDiscriminantAnalysis", {"solver": "svd"}, "classes",
@@ -78,17 +81,11 @@ ESTIMATORS = {
     "RidgeClassifierCV": ("linear_model.RidgeClassifierCV", {"alphas": [0.1, 1.0]}, "classes",
                           "predict decision_function"),
     "GaussianNB": ("naive_bayes.GaussianNB", {}, "classes", "predict predict_proba"),
-    "GaussianMixture random": ("mixture.GaussianMixture", {"n_components": 2, "init_params": "random", "random_state": 0,
-                                                           "max_iter": 20}, None, "predict score_samples"),
-    "GaussianMixture data": ("mixture.GaussianMixture", {"n_components": 2, "init_params": "random_from_data",
-                                                         "random_state": 0, "max_iter": 20}, None, "predict predict_proba"),
-    "GaussianMixture tied": ("mixture.GaussianMixture", {"n_components": 2, "init_params": "random", "random_state": 0,
-                                                         "covariance_type": "tied", "max_iter": 20}, None, "predict"),
-    "GaussianMixture diag": ("mixture.GaussianMixture", {"n_components": 2, "init_params": "random", "random_state": 0,
-                                                         "covariance_type": "diag", "max_iter": 20}, None, "predict"),
-    "GaussianMixture spherical": ("mixture.GaussianMixture", {
-        "n_components": 2, "init_params": "random", "random_state": 0, "covariance_type": "spherical", "max_iter": 20},
-        None, "predict"),
+    "GaussianMixture data": ("mixture.GaussianMixture", {**MIXTURE, "init_params": "random_from_data"}, None,
+                             "predict predict_proba"),
+    "GaussianMixture": ("mixture.GaussianMixture", MIXTURE, None, "predict score_samples"),
+    **{"GaussianMixture " + kind: ("mixture.GaussianMixture", {**MIXTURE, "covariance_type": kind}, None, "predict")
+       for kind in ("tied", "diag", "spherical")},
     "Binarizer": ("preprocessing.Binarizer", {"threshold": 0.7}, None, "transform"),
     "KernelCenterer": ("preprocessing.KernelCenterer", {}, None, "transform"),
     "MaxAbsScaler": ("preprocessing.MaxAbsScaler", {}, None, "transform inverse_transform"),
@@ -221,7 +218,8 @@ METRICS = {
     "average_precision_score": ([(BINARY, SCORE)], {}), "det_curve": ([(BINARY, SCORE)], {}),
     "precision_recall_curve": ([(BINARY, SCORE)], {}), "roc_curve": ([(BINARY, SCORE)], {}),
     "brier_score_loss": ([(BINARY, SCORE), (TRUE, CHANCES)], {}),
-    "d2_brier_score": ([(BINARY, SCORE), (TRUE, CHANCES)], {}), "d2_log_loss_score": ([(BINARY, SCORE), (TRUE, CHANCES)], {}),
+    "d2_brier_score": ([(BINARY, SCORE), (TRUE, CHANCES)], {}),
+    "d2_log_loss_score": ([(BINARY, SCORE), (TRUE, CHANCES)], {}),
     "log_loss": ([(BINARY, SCORE), (TRUE, CHANCES)], {}),
     "d2_absolute_error_score": ([POSITIVE, TWO], {}), "d2_pinball_score": ([POSITIVE, TWO], {"alpha": 0.3}),
     "d2_tweedie_score": ([POSITIVE], {"power": 1.5}), "explained_variance_score": ([POSITIVE, TWO], {}),
@@ -233,15 +231,17 @@ METRICS = {
     "r2_score": ([POSITIVE, TWO], {}), "root_mean_squared_error": ([POSITIVE, TWO], {}),
     "root_mean_squared_log_error": ([POSITIVE, TWO], {}),
     "calinski_harabasz_score": ([(X, CLASSES)], {}), "davies_bouldin_score": ([(X, CLASSES)], {}),
-    "cluster.entropy": ([(CLASSES,)], {}),
+    "cluster.entropy": ([(CLASSES,)], {}), "cluster.contingency_matrix": ([BOTH[1]], {}),
     "pairwise_distances": ([(X, X[:7])], {}), "pairwise_distances_argmin": ([(X, X[:7])], {}),
     **{"pairwise." + name: ([(X, X[:7])], {}) for name in (
         "additive_chi2_kernel", "chi2_kernel", "cosine_distances", "cosine_similarity", "euclidean_distances",
-        "laplacian_kernel", "linear_kernel", "manhattan_distances", "pairwise_kernels", "polynomial_kernel", "rbf_kernel",
-        "sigmoid_kernel")},
+        "laplacian_kernel", "linear_kernel", "manhattan_distances", "pairwise_kernels", "polynomial_kernel",
+        "rbf_kernel", "sigmoid_kernel")},
     **{"pairwise." + name: ([(X, X[::-1].copy())], {}) for name in (
         "paired_cosine_distances", "paired_euclidean_distances", "paired_manhattan_distances")},
 }
+# Counted by scipy.sparse, which gives arrays of NumPy whatever it is given.
+OF_NUMPY = ("cluster.contingency_matrix",)
 UNWEIGHTED = ("max_error", "calinski", "davies", "cluster", "pairwise")
 
 
@@ -257,7 +257,8 @@ def test_metrics(device, name):
                 words = {key: da.asarray(value, device=device) if value is WEIGHTS else value
                          for key, value in words.items()}
                 found = metric(*[da.asarray(one, device=device) for one in arguments], **words)
-            same(found, expected, device, atol=1e-7)
+            same(found, expected, device, arrays=name not in OF_NUMPY, atol=1e-7)
+            assert name not in OF_NUMPY or type(found) is np.ndarray
             if type(expected) is float:
                 assert type(found) is float
 
@@ -266,7 +267,8 @@ def test_metrics(device, name):
 def test_distances_by_name(device, metric):
     expected = named("metrics.pairwise_distances")(X, metric=metric)
     with dispatching():
-        same(named("metrics.pairwise_distances")(da.asarray(X, device=device), metric=metric), expected, device, atol=1e-7)
+        found = named("metrics.pairwise_distances")(da.asarray(X, device=device), metric=metric)
+        same(found, expected, device, atol=1e-7)
 
 
 @pytest.mark.parametrize("averaging", ["raw_values", [0.3, 0.7]])
@@ -308,3 +310,30 @@ def test_check_consistent_length(device):
         check(x, x[:, 0])
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             check(x, x[1:])
+
+
+# --- Without array_api_dispatch ---------------------------------------------------------------------------------
+
+def test_estimators_that_know_numpy_only(device):
+    """They take device arrays that the host can read as they take any buffer, and give arrays of NumPy."""
+    for path, target in (("tree.DecisionTreeClassifier", CLASSES), ("neighbors.KNeighborsClassifier", CLASSES),
+                         ("linear_model.LinearRegression", REAL)):
+        expected = named(path)().fit(X, target).predict(X)
+        x, y = (da.asarray(one, device=device, usm_type="shared") for one in (X, target))
+        found = named(path)().fit(x, y).predict(x)
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, expected)
+
+
+# What combines device arrays with NumPy's in one operation where nothing dispatches.
+MIXED = {"brier_score_loss": (BINARY, SCORE), "log_loss": (BINARY, SCORE), "d2_brier_score": (BINARY, SCORE),
+         "d2_log_loss_score": (BINARY, SCORE)}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_mixes_arrays_is_refused(device, name):
+    arguments = [da.asarray(one, device=device) for one in (*MIXED[name], WEIGHTS)]
+    with pytest.raises(TypeError, match=r"a drupe\.array\.Array is expected, not ndarray"):
+        named("metrics." + name)(*arguments[:2], sample_weight=arguments[2])
+    with dispatching():
+        assert type(named("metrics." + name)(*arguments[:2], sample_weight=arguments[2])) is float
