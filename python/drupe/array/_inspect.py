@@ -85,7 +85,7 @@ class _Info:
 
     def capabilities(self):
         """What is optional in the standard, and how many dimensions an array can have."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": _engine._max_dims}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _engine._max_dims}
 
     def default_device(self):
         """The device of arrays that are made without a word about it."""
