@@ -126,9 +126,9 @@ def test_arrays_do_what_they_do_in_numpy(tmp_path):
     executed = nbformat.read(tmp_path / "02-arrays.ipynb", as_version=4)
     outputs = {cell.source.splitlines()[0]: cell.outputs for cell in executed.cells if cell.cell_type == "code"}
     assert "[-1. , -0.5,  0. ,  0.5,  1. ]" in next(iter(outputs.values()))[-1].data["text/plain"]
-    assert "asarray(x.real), asarray(x.imag)" in outputs["# What meets what, and what is refused"][0].text
+    assert "drupe.array.imag(x) first" in outputs["# What meets what, and what is refused"][0].text
     assert "499999500000" in outputs["# Two queues of one device are two places"][0].text
-    assert re.search(r"right about 9.* weights are a Array on ", outputs[OTHERS][0].text)
+    assert re.search(r"right about (9|100).* weights are an Array on ", outputs[OTHERS][0].text)
     (picture,) = [output for output in outputs["# What it looks like"] if "image/png" in output.get("data", {})]
     assert len(picture.data["image/png"]) > 5000
 
@@ -143,7 +143,8 @@ def test_other_libraries_are_missed_kindly(monkeypatch, capsys):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     exec(cell, {})
-    assert "There is no scipy and no sklearn here: install both with %pip install scikit-learn" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "There is no scipy and no sklearn here: install both with %pip install scikit-learn" in said
 
 
 def test_what_the_device_did_is_seen(tmp_path):
