@@ -215,7 +215,7 @@ def parts(result):
             for part in parts(value)]
 
 
-@pytest.mark.parametrize("module, text", calls(), ids=[f"{module}: {text}" for module, text in calls()])
+@pytest.mark.parametrize("module, text", list(calls()), ids=[f"{module}: {text}" for module, text in calls()])
 def test_functions(device, module, text):
     if text in KNOWN:
         with pytest.raises(BaseException, match=KNOWN[text]):
