@@ -143,6 +143,15 @@ def test_labels(device):
         same(encoder.inverse_transform(encoded), np.array([40, 10, 40, 30]), device)
 
 
+def test_arrays_of_another_queue(device):
+    queue = importlib.import_module("drupe").Queue(device)
+    with dispatching():
+        for name in ("PCA full", "Ridge", "LinearDiscriminantAnalysis", "GaussianNB", "StandardScaler"):
+            path, options, target, methods = ESTIMATORS[name]
+            _, found = fitted(path, options, target, methods, lambda x: da.asarray(x, queue=queue))
+            assert all(result.queue == queue for result in found.values())
+
+
 def test_y_of_numpy_follows_x(device):
     expected = named("linear_model.Ridge")(solver="svd").fit(X, REAL).predict(X)
     with dispatching():
