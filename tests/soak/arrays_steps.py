@@ -50,7 +50,7 @@ class Steps:
                 self.fancy_get: 6, self.fancy_set: 5, self.reduce: 6, self.mean: 2, self.scan: 3, self.sorted: 4,
                 self.distinct: 2, self.search: 2, self.where: 3, self.clip: 2, self.take: 3, self.joined: 4,
                 self.arranged: 4, self.matmul: 2, self.cast: 6, self.copied: 2, self.across: 2, self.find: 2,
-                self.formula: 3, self.drop: 14, self.check: 6}
+                self.formula: 3, self.exchanged: 2, self.lost: 1, self.drop: 14, self.check: 6}
 
     def line(self):
         """A line, and what is to be known of its result when that is kept; None where the step found nothing."""
@@ -127,7 +127,7 @@ class Steps:
             return tuple([n.randrange(SMALL + 1) for _ in range(n.randrange(5))])
         if way < 0.96:
             return (n.randrange(1, 60), n.randrange(1, 60))
-        return (n.randrange(1, LARGE if way > 0.998 else MEDIUM),)
+        return (n.randrange(1, LARGE if way > 0.996 else MEDIUM),)
 
     def values(self, shape=None, dtype=None):
         n = self.n

@@ -60,6 +60,22 @@ class Whole:
         value = "q(%d, %s)" % (queue, self.values(shape, a.dtype.name))
         return Line("%s[%s] = %s" % (name, key, value), writes=name, queue=queue)
 
+    def lost(self):
+        """An index out of bounds: reading and writing fail late, and what was to be written is as before."""
+        name, a = self.writable(ndim=1)
+        if name is None or not a.size:
+            return None
+        queue = self.queue_of[name]
+        at = self.n.choice((a.shape[0], -a.shape[0] - 1, 1 << 40))
+        return Line("xp.lost(%s, q(%d, np.array([0, %d])))" % (name, queue, at), writes=name, queue=queue)
+
+    def exchanged(self):
+        """The same elements by other ways."""
+        name, a = self.any()
+        if name is None or a.size > 5000:
+            return None
+        return self.new("xp.%s(%s)" % (self.n.choice(("pickled", "exported", "viewed")), name), self.queue_of[name])
+
     def take(self):
         name, a = self.any(ndim=1)
         if name is None:
