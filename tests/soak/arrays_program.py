@@ -15,7 +15,7 @@ import drupe.array as da
 import arrays_numpy
 
 LARGEST = 1 << 20  # elements of a result: larger ones are not kept, or products of products need all memory
-BOUND = 1e6  # of inexact numbers: what grows beyond is not kept
+BOUND = 1e6  # of floats: what grows beyond is not kept
 
 
 class Different(Exception):
@@ -24,8 +24,9 @@ class Different(Exception):
 
 @dataclasses.dataclass
 class Line:
-    """`ulps` and `scale`: how far a result may be from NumPy's, as ulps * eps * (|element| + scale), where `scale` is an
-    expression of NumPy's side. A result with a tolerance is read at once and replaces NumPy's, or errors would grow."""
+    """`ulps` and `scale`: how far a result may be from NumPy's, as ulps * eps * (|element| + scale), where `scale` is
+    an expression of NumPy's side. A result with a tolerance is read at once and replaces NumPy's, or errors would
+    grow."""
     text: str
     name: str = ""  # that gets the value; without one the text is a statement
     writes: str = ""  # the name that a statement writes into

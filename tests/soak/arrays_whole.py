@@ -1,8 +1,9 @@
 """More steps of random programs: index arrays, reductions, order, what joins and arranges."""
 import numpy as np
 
+from arrays_numpy import top
 from arrays_program import LARGEST, Line
-from arrays_steps import ULPS, add, kind
+from arrays_steps import add, kind
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 
@@ -63,8 +64,8 @@ class Whole:
     def lost(self):
         """An index out of bounds: reading and writing fail late, and what was to be written is as before."""
         name, a = self.writable(ndim=1)
-        if name is None or not a.size:
-            return None
+        if name is None or not a.size or self.queue_of[name] == 0:
+            return None  # what other threads have on the shared queue would fail with it
         queue = self.queue_of[name]
         at = self.n.choice((a.shape[0], -a.shape[0] - 1, 1 << 40))
         return Line("xp.lost(%s, q(%d, np.array([0, %d])))" % (name, queue, at), writes=name, queue=queue)
@@ -72,8 +73,8 @@ class Whole:
     def exchanged(self):
         """The same elements by other ways."""
         name, a = self.any()
-        if name is None or a.size > 5000:
-            return None
+        if name is None or a.size > 5000 or name in self.shared:
+            return None  # what others read meanwhile is not to be exported: it could be written
         return self.new("xp.%s(%s)" % (self.n.choice(("pickled", "exported", "viewed")), name), self.queue_of[name])
 
     def take(self):
@@ -116,7 +117,7 @@ class Whole:
             return None
         how = {}
         if a.dtype.kind in "fc" and which in ("sum", "prod"):
-            if which == "prod" and (a.dtype == "float16" or a.size > 200):
+            if which == "prod" and overflows(a):
                 return None
             # A sum of n elements is off by an ulp of the largest partial sum for each of them at most.
             how = dict(ulps=4, scale="%s.size * top(%s)" % (name, name)) if which == "sum" else \
@@ -144,7 +145,7 @@ class Whole:
         which, how = self.n.choice(("cumulative_sum", "cumulative_prod")), {}
         initial = self.n.choice(("", ", include_initial=True"))
         if a.dtype.kind in "fc":
-            if which == "cumulative_prod" and (a.dtype == "float16" or a.size > 100) or a.dtype == "float16":
+            if a.dtype == "float16" or which == "cumulative_prod" and overflows(a):
                 return None
             how = dict(ulps=4, scale="%s.size * top(%s)" % (name, name)) if which == "cumulative_sum" else \
                 dict(ulps=4 * a.size + 4)
@@ -256,11 +257,15 @@ class Whole:
             if a.ndim != 2:
                 return None
             other, b = "xp.matrix_transpose(%s)" % name, a.T
-        # Each element is a sum of as many products as the axis is long.
-        how = dict(ulps=4, scale="%s.shape[-1] * top(%s) * top(%s)" % (name, name, other)) \
+        # Each element is a sum of as many products as the axis is long; each may add an ulp of what there is so far.
+        how = dict(ulps=4, scale="%s.shape[-1] ** 2 * top(%s) * top(%s)" % (name, name, other)) \
             if kind(a, b) in "fc" else {}
         return self.new("xp.matmul(%s, %s)" % (name, other), queue, **how)
 
 
 LARGE_MATRIX = 4000  # elements
-assert ULPS
+
+
+def overflows(a):
+    """Whether products of elements may be infinite on the way, in one order or another."""
+    return a.dtype == "float16" or a.size * np.log10(max(top(a), 1)) > 30 or a.size > 200
