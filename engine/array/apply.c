@@ -106,6 +106,43 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     return drupe_target_submit(target, &recipe, &s, &range, args, nin + 2, elements);
 }
 
+/* `array` at index i of an axis of an ndim-dimensional space that it is broadcast to; the axis keeps length 1.
+ * Borrowed. */
+static drupe_array slice_at(const drupe_array *array, int ndim, int axis, size_t i)
+{
+    drupe_array slice = *array;
+    const int own = axis - (ndim - array->ndim);
+    if (own < 0 || array->shape[own] == 1) return slice;
+    slice.offset = (size_t)((ptrdiff_t)array->offset + (ptrdiff_t)i * array->strides[own]);
+    slice.size /= array->shape[own];
+    slice.shape[own] = 1;
+    return slice;
+}
+
+static drupe_status launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
+                           const drupe_operand *in, size_t nin, const drupe_array *spent);
+
+/* More axes than a kernel has: one launch for each index of the first of them. */
+static drupe_status launch_slices(drupe_target *target, int op, const op_types *types, const drupe_array *out,
+                                  const drupe_operand *in, size_t nin)
+{
+    int axis = 0;
+    while (out->shape[axis] == 1) axis++;
+    for (size_t i = 0; i < out->shape[axis]; i++) {
+        const drupe_array part = slice_at(out, out->ndim, axis, i);
+        drupe_array arrays[DRUPE_KERNEL_INPUTS];
+        drupe_operand operands[DRUPE_KERNEL_INPUTS];
+        for (size_t k = 0; k < nin; k++) {
+            operands[k] = in[k];
+            if (!in[k].array) continue;
+            arrays[k] = slice_at(in[k].array, out->ndim, axis, i);
+            operands[k].array = &arrays[k];
+        }
+        DRUPE_TRY(launch(target, op, types, &part, operands, nin, NULL));
+    }
+    return DRUPE_OK;
+}
+
 static drupe_status launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                            const drupe_operand *in, size_t nin, const drupe_array *spent)
 {
@@ -118,6 +155,7 @@ static drupe_status launch(drupe_target *target, int op, const op_types *types, 
     p.head = (drupe_map_head){.n = (drupe_i64)out->size, .dtypes = {(drupe_i32)out->dtype}};
     if (!plain) {
         collect_layout(out, in, nin, &l);
+        if (l.ndim > DRUPE_KERNEL_DIMS) return launch_slices(target, op, types, out, in, nin);
         pointers[0] = shifted(out, l.offsets[0]);
     }
     for (size_t i = 0; i < nin; i++) {

@@ -12,6 +12,7 @@
 #define GRAIN_GPU     1024
 #define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
 #define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
+#define HOST_COLUMNS  4096 /* the host's own kernels: whole rows, which lie one after the other in memory */
 #define COLUMN_NARROW 8
 
 typedef struct reduction {
@@ -93,13 +94,15 @@ static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
     drupe_i64 tasks = p->outputs, grain = GRAIN_CPU, wanted = (drupe_i64)t->units * 2;
     if (step->shape == SHAPE_COLUMN) {
         const drupe_i64 inner = p->shape[p->ndim - 1] > 0 ? p->shape[p->ndim - 1] : 1;
-        const drupe_i64 block = inner < COLUMN_BLOCK ? inner : COLUMN_BLOCK;
+        const drupe_i64 most = t->builtin ? HOST_COLUMNS : COLUMN_BLOCK, block = inner < most ? inner : most;
         if (!t->gpu_form) tasks = p->outputs / inner * ((inner + block - 1) / block);
         grain = t->gpu_form ? 32 : GRAIN_CPU / block;
-        wanted *= t->gpu_form ? (drupe_i64)t->group : 1;
+        wanted *= t->gpu_form ? (drupe_i64)t->group : t->builtin ? 2 : 1;
     } else if (t->gpu_form) {
         grain = GRAIN_GPU;
         wanted *= 4;
+    } else if (t->builtin) {
+        wanted *= 2;
     }
     if (tasks >= wanted || p->extent < 2 * grain) return 1;
     const drupe_i64 most = p->extent / grain, splits = (wanted + tasks - 1) / tasks;
@@ -234,6 +237,13 @@ static drupe_status reduce_into(const reduction *r, const drupe_array *in, uint3
 {
     split_axes s;
     split(in, axes, &s);
+    if (s.kept.ndim > DRUPE_KERNEL_DIMS) { /* side by side, kept axes alternate with reduced ones at most */
+        drupe_array packed = {0};
+        DRUPE_TRY(drupe_array_contiguous_as(in, in->dtype, &packed));
+        const drupe_status status = reduce_into(r, &packed, axes, out);
+        drupe_array_clear(&packed);
+        return status;
+    }
     if (s.reduced.ndim <= 1) return reduce_axis(r, &s, in, out);
     drupe_array partial = {0};
     int ndim;
@@ -270,7 +280,7 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
     size_t shape[DRUPE_MAX_DIMS];
     if ((int)op < 0 || op >= DRUPE_OP_COUNT || drupe_op_kind_of(op) != DRUPE_OP_REDUCTION)
         return drupe_error_set(DRUPE_E_INVALID, "%s is no reduction", drupe_op_name(op));
-    if (axes >> in->ndim)
+    if ((uint64_t)axes >> in->ndim)
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "an array of %d dimensions has no such axis", in->ndim);
     DRUPE_TRY(drupe_target_get(in->queue, &r.target));
     DRUPE_TRY(drupe_op_types((int)op, &(drupe_operand){.array = in}, 1, r.target->fp64, &types));

@@ -508,7 +508,7 @@ def test_out_of_memory(device):
     (lambda: da.zeros(), "missing required argument 'shape'"),
     (lambda: da.zeros(2, color=1), "keyword argument 'color'"),
     (lambda: da.zeros(-1), "negative"), (lambda: da.zeros("2"), "shape must be"),
-    (lambda: da.zeros((1,) * 17), "at most 16"),
+    (lambda: da.zeros((1,) * 33), "at most 32"),
     (lambda: da.zeros(2, "float32", "host"), "at most 2 positional"), (lambda: da.full(2), "fill_value"),
     (lambda: da.full(2, "x"), "fill_value must be a number"), (lambda: da.zeros_like([1]), "asarray"),
     (lambda: da.ones(2, shape=3), "multiple values for argument 'shape'"), (lambda: da.asnumpy([1]), "not list")])

@@ -277,8 +277,8 @@ def test_arange_beyond_the_precision_of_doubles(device):
 
 
 def test_too_many_new_axes(device):
-    with pytest.raises(IndexError, match="at most 16 dimensions"):
-        da.ones((), device=device)[(None,) * 17]
+    with pytest.raises(IndexError, match="at most 32 dimensions"):
+        da.ones((), device=device)[(None,) * 33]
 
 
 def test_reduction_arguments(device):
@@ -436,3 +436,16 @@ def test_the_mean_is_a_method_as_other_reductions_are(device):
     assert float(np.mean(x)) == 2.5
     with pytest.raises(TypeError):
         x.mean(where=True)
+
+
+def test_more_axes_than_a_kernel_has(device):
+    """Twenty axes that do not merge: every second element of each, in another order than in memory."""
+    rng = np.random.default_rng(4)
+    host = rng.integers(0, 100, (2,) * 18).transpose([*range(17, -1, -1)])
+    x = da.permute_dims(da.asarray(np.ascontiguousarray(host.transpose([*range(17, -1, -1)])), device=device),
+                        tuple(range(17, -1, -1)))
+    assert (da.asnumpy(x[(slice(None, None, -1),) * 18] + x) == host[(slice(None, None, -1),) * 18] + host).all()
+    odd = tuple(range(0, 18, 2))
+    assert (da.asnumpy(da.sum(x, axis=odd)) == host.sum(axis=odd)).all()
+    wide = x.reshape((2,) * 18 + (1,) * 14)
+    assert wide.ndim == 32 and int(da.sum(wide)) == host.sum() and da.max(wide, axis=31).ndim == 31

@@ -335,7 +335,7 @@ def test_numpys_functions_stay_on_the_device(device):
     np.testing.assert_array_equal(out.asnumpy(), a + a)
     for call, words in ((lambda: np.spacing(x), r"numpy\.spacing\(\) .*no such function.*drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.add.at(x, 0, 1), r"numpy\.add\.at\(\) .*drupe\.array\.asnumpy\(x\)"),
-                        (lambda: np.unwrap(x), r"numpy\.unwrap\(\) .*drupe\.array\.asnumpy\(x\)"),
+                        (lambda: np.i0(x), r"numpy\.i0\(\) .*drupe\.array\.asnumpy\(x\)"),
                         (lambda: np.linalg.tensorinv(x), r"numpy\.linalg\.tensorinv\(\) .*asnumpy\(x\)"),
                         (lambda: np.sin(x, where=a > 0), r"numpy\.sin\(\) .*where=.*where\(\)"),
                         (lambda: np.hypot(x, a), r"hypot: .*drupe\.array\.asarray\(x\)")):
@@ -347,3 +347,13 @@ def test_signatures():
     assert str(inspect.signature(da.where)) == "(condition, x1, x2, /, *, out=None)"
     assert str(inspect.signature(da.atan2)) == "(x1, x2, /, *, out=None)"
     assert str(inspect.signature(da.clip)) == "(x, /, min=None, max=None, *, out=None)"
+
+
+def test_tanh_at_complex_infinity(device):
+    """By the array API the imaginary part is a zero of x's sign there; C99 and NumPy take the sign of the sine of the
+    double angle."""
+    for y in (1.0, 2.0, 3.0, 1e154):
+        for sign in (1, -1):
+            x = da.asarray([complex(np.inf, sign * y), complex(-np.inf, sign * y)], device=device)
+            out = da.asnumpy(da.tanh(x))
+            assert (out == [1, -1]).all() and (np.signbit(out.imag) == (sign < 0)).all()

@@ -463,3 +463,15 @@ def test_methods(device):
     same(x, a)
     choices = [5, da.asarray([6, 7], device=device)]
     same(da.asarray([1, 0], device=device).choose(choices), I([1, 0]).choose([5, [6, 7]]))
+
+
+def test_a_mask_with_an_empty_axis_picks_nothing(device):
+    """The array API: a mask's axis is as long as the array's, or empty."""
+    x = da.ones((2, 3), device=device)
+    assert x[da.zeros((0, 0), dtype="bool", device=device)].shape == (0,)
+    assert x[da.zeros((2, 0), dtype="bool", device=device)].shape == (0,)
+    assert x[da.zeros((0,), dtype="bool", device=device)].shape == (0, 3)
+    x[da.zeros((0, 0), dtype="bool", device=device)] = 5
+    assert x.tolist() == [[1.0] * 3] * 2
+    with pytest.raises(IndexError, match="axis 1 has 3 elements, and the mask has 1 there"):
+        x[da.zeros((0, 1), dtype="bool", device=device)]

@@ -171,6 +171,13 @@ def test_writing_in_place(device, everywhere):
     same(x, np.full_like(a, 2), "fill")
 
 
+def test_diagonals_beyond_every_matrix():
+    x = da.ones((2, 2), device="host")
+    for k in (-2**63 - 1, 2**64):
+        assert not bool(da.any(da.eye(2, k=k) != 0))
+        assert bool(da.all(da.tril(x, k=k) == (k > 0))) and bool(da.all(da.triu(x, k=k) == (k < 0)))
+
+
 def test_numbers_of_arrays_in_lists(device, everywhere):
     x, a = everywhere(device)["F"], HOST["F"]
     listed = [[x[i, j] for j in range(3)] for i in range(2)]

@@ -14,7 +14,7 @@
 
 #include "drupe/memory.h"
 
-#define DRUPE_MAX_DIMS 16
+#define DRUPE_MAX_DIMS 32
 
 /* In order of promotion within a kind; generated tables index by these values. */
 typedef enum drupe_dtype {

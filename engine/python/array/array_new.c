@@ -75,7 +75,7 @@ bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
 {
     *axes = 0;
     if (!drupe_py_given(object)) {
-        *axes = (UINT32_C(1) << ndim) - 1;
+        *axes = (uint32_t)((UINT64_C(1) << ndim) - 1);
         return true;
     }
     if (PyIndex_Check(object)) return drupe_py_axis_arg(object, ndim, axes) >= 0;

@@ -85,17 +85,17 @@ class _Info:
 
     def capabilities(self):
         """What is optional in the standard, and how many dimensions an array can have."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": _engine._max_dims}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _engine._max_dims}
 
     def default_device(self):
         """The device of arrays that are made without a word about it."""
         return _engine.empty(0).device
 
     def devices(self):
-        """All devices, as a tuple."""
+        """All devices, as a list."""
         import drupe
 
-        return tuple(drupe.devices())
+        return list(drupe.devices())
 
     def default_dtypes(self, *, device=None):
         """The types of arrays that are made of Python's numbers, and of indices."""

@@ -195,10 +195,10 @@ def tri(N, M=None, /, k=0, dtype=None, *, device=None):
     >>> da.tri(2, 3).tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
     """
-    from drupe.array._shapes import _diagonal
+    from drupe.array._shapes import _column, _diagonal
 
     rows, columns = operator.index(N), operator.index(N if M is None else M)
-    below = _diagonal(rows, columns, device=device) <= operator.index(k)
+    below = _diagonal(rows, columns, device=device) <= _column(k)
     return below.astype(_engine.empty(0, dtype, queue=below.queue).dtype)
 
 

@@ -253,6 +253,11 @@ def meshgrid(*arrays, indexing="xy"):
     return tuple(x.copy() for x in broadcast_arrays(*apart))
 
 
+def _column(k):
+    """The column in which a diagonal begins, as a number of int64: beyond every matrix, one is as good as another."""
+    return max(-2**62, min(operator.index(k), 2**62))
+
+
 def _diagonal(rows, columns, *, queue=None, device=None):
     """Column minus row of each element of a matrix."""
     down = _engine._sequence(rows, 0, 1, "int64", device, None, queue)
@@ -270,7 +275,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     columns = n_rows if n_cols is None else n_cols
-    matrix = _ops["equal"](_diagonal(operator.index(n_rows), operator.index(columns), device=device), operator.index(k))
+    matrix = _ops["equal"](_diagonal(operator.index(n_rows), operator.index(columns), device=device), _column(k))
     if dtype is None:
         dtype = "float64" if matrix.device.has_aspect_fp64 else "float32"
     return matrix.astype(dtype, copy=False)
@@ -284,7 +289,7 @@ def tril(x, /, *, k=0):
     >>> da.tril(da.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 0], [3, 4]]
     """
-    return _ops["where"](_on_matrices("tril", x) <= operator.index(k), x, False)
+    return _ops["where"](_on_matrices("tril", x) <= _column(k), x, False)
 
 
 def triu(x, /, *, k=0):
@@ -295,7 +300,7 @@ def triu(x, /, *, k=0):
     >>> da.triu(da.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 2], [0, 4]]
     """
-    return _ops["where"](_on_matrices("triu", x) >= operator.index(k), x, False)
+    return _ops["where"](_on_matrices("triu", x) >= _column(k), x, False)
 
 
 def _on_matrices(name, x):

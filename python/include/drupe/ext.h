@@ -26,7 +26,7 @@
 
 #define DRUPE_EXT_CAPSULE  "drupe._engine.ext"
 #define DRUPE_EXT_VERSION  1u
-#define DRUPE_EXT_MAX_DIMS 16
+#define DRUPE_EXT_MAX_DIMS 32
 
 typedef struct drupe_queue drupe_queue;
 
