@@ -10,6 +10,7 @@ TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
          "float64", "complex64", "complex128")
 HELD = 24  # names of a program
 SMALL, MEDIUM, LARGE = 6, 3000, 100000
+SIDES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127)
 
 # What is exact: the same numbers whoever computes them.
 EXACT = {"negative": "iufc", "positive": "iufc", "abs": "biuf", "square": "iuf", "sign": "iuf", "ceil": "iuf",
@@ -51,7 +52,7 @@ class Steps:
                 self.fancy_get: 6, self.fancy_set: 5, self.reduce: 6, self.mean: 2, self.scan: 3, self.sorted: 4,
                 self.distinct: 2, self.search: 2, self.where: 3, self.clip: 2, self.take: 3, self.joined: 4,
                 self.arranged: 4, self.matmul: 2, self.cast: 6, self.copied: 2, self.across: 2, self.find: 2,
-                self.formula: 3, self.exchanged: 2, self.lost: 1, self.drop: 14, self.check: 6}
+                self.formula: 3, self.exchanged: 2, self.lost: 1, self.named: 6, self.drop: 14, self.check: 6}
 
     def line(self):
         """A line, and what is to be known of its result when that is kept; None where the step found nothing."""
@@ -126,8 +127,8 @@ class Steps:
         n, way = self.n, self.n.random()
         if way < 0.94:
             return tuple([n.randrange(SMALL + 1) for _ in range(n.randrange(5))])
-        if way < 0.96:
-            return (n.randrange(1, 60), n.randrange(1, 60))
+        if way < 0.96:  # loops over rows and columns of all lengths
+            return tuple(n.choice(SIDES) for _ in range(n.choice((2, 2, 3))))
         return (n.randrange(1, LARGE if way > 0.996 else MEDIUM),)
 
     def values(self, shape=None, dtype=None):
