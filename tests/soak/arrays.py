@@ -3,7 +3,8 @@ and several threads that share inputs. Arrays are dropped as often as they are m
 next all the time. A difference is told as the shortest program that was found to make it.
 
 COUNT is of steps. The environment chooses further: SOAK_DEVICES (such as "host" or "opencl:cpu"), SOAK_THREADS,
-SOAK_TYPES=all (of devices whose kernels are built when they are used), and what Drupe itself reads, such as DRUPE_FORM=gpu and DRUPE_LAYERS=check."""
+SOAK_TYPES=all (of devices whose kernels are built when they are used), and what Drupe itself reads, such as
+DRUPE_FORM=gpu and DRUPE_LAYERS=check."""
 import os
 import random
 import threading

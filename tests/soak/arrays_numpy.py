@@ -152,6 +152,14 @@ def sum(x, axis=None, keepdims=False):
     return np.sum(x, axis=axis, keepdims=keepdims)
 
 
+def cumulative_sum(x, axis, include_initial=False):
+    """In the widest float, since NumPy adds one after the other, and Drupe several parts of a row."""
+    if x.dtype.kind in "fc":
+        wide = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+        return np.cumulative_sum(x.astype(wide), axis=axis, include_initial=include_initial).astype(x.dtype)
+    return np.cumulative_sum(x, axis=axis, include_initial=include_initial)
+
+
 def _wide_matmul(a, b):
     result = np.result_type(a, b)
     if result.kind in "fc":

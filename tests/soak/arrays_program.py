@@ -4,6 +4,7 @@ A line is an expression whose value gets a name (`v7 = xp.sin(v3)`), or a statem
 hold the same names, `xp` is drupe.array or arrays_numpy, and `q` makes arrays. So a program that differs is shortened
 by leaving lines out: one whose names are gone is skipped on both sides."""
 import dataclasses
+import os
 import pickle
 import types
 
@@ -109,16 +110,23 @@ def pickled(x):
     return pickle.loads(pickle.dumps(x)).to_device(x.queue)
 
 
+def reachable(x):
+    """Whether the host can address the elements; else exports are refused."""
+    return x.device.device_type != "gpu" and os.environ.get("DRUPE_FORM") != "gpu"
+
+
 def exported(x):
     """By DLPack and the buffer protocol, as NumPy takes them, and a capsule that nobody takes."""
     capsule = x.__dlpack__()
     del capsule
+    if not reachable(x):
+        return da.from_dlpack(x).copy()
     return da.asarray(np.from_dlpack(x) if x.dtype.kind != "b" else np.asarray(x), queue=x.queue)
 
 
 def viewed(x):
     """A NumPy view of a copy that is gone, if the device's memory is the host's."""
-    view = np.asarray(x.copy())
+    view = np.asarray(x.copy()) if reachable(x) else x.asnumpy()
     return da.asarray(view, queue=x.queue)
 
 

@@ -160,7 +160,8 @@ class Whole:
         if a.dtype.kind in "fc":
             if a.dtype == "float16" or which == "cumulative_prod" and overflows(a):
                 return None
-            how = dict(ulps=4, scale="%s.size * top(%s)" % (name, name)) if which == "cumulative_sum" else \
+            # Each step may add an ulp of what there is so far.
+            how = dict(ulps=1, scale="%s.size ** 2 * top(%s)" % (name, name)) if which == "cumulative_sum" else \
                 dict(ulps=4 * a.size + 4)
         return self.new("xp.%s(%s, axis=%d%s)" % (which, name, self.axis(a), initial), self.queue_of[name], **how)
 
@@ -281,7 +282,7 @@ NAMED = [
     ("xp.median(X, axis=AXIS)", "iuf", 1, 4, "top(x)"), ("xp.quantile(X, 0.3, axis=AXIS)", "f", 1, 8, "top(x)"),
     ("xp.nansum(x, axis=AXIS)", "iu", 1, 0, "0"), ("xp.nanmax(X, axis=AXIS)", "f", 1, 0, "0"),
     ("xp.ptp(X, axis=AXIS)", "iuf", 1, 0, "0"), ("xp.average(X, axis=AXIS)", "f", 1, 8, "x.size * top(x)"),
-    ("xp.flip(x)", "biufc", 0, 0, "0"), ("xp.rot90(x)", "biufc", 2, 0, "0"), ("xp.fliplr(x)", "biufc", 2, 0, "0"),
+    ("xp.flip(x)", "biufc", 1, 0, "0"), ("xp.rot90(x)", "biufc", 2, 0, "0"), ("xp.fliplr(x)", "biufc", 2, 0, "0"),
     ("xp.moveaxis(x, AXIS, 0)", "biufc", 1, 0, "0"), ("xp.swapaxes(x, AXIS, 0)", "biufc", 1, 0, "0"),
     ("xp.count_nonzero(x, axis=AXIS)", "biufc", 1, 0, "0"), ("xp.ediff1d(x)", "iu", 1, 0, "0"),
     ("xp.pad(x, 2)", "biufc", 1, 0, "0"), ("xp.pad(x, 1, mode='edge')", "biufc", 1, 0, "0"),
