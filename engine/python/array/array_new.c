@@ -25,6 +25,12 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
     return self;
 }
 
+void drupe_py_refuse(PyObject *text)
+{
+    if (text) PyErr_SetObject(PyExc_TypeError, text);
+    Py_XDECREF(text);
+}
+
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
 {
     return drupe_memory_kind(array->memory);
