@@ -156,7 +156,7 @@ static void define_map(drupe_text *text, const kernel_parts *key, const op_row *
     if (row->vector_limit) drupe_text_printf(text, "#define VECTOR_LIMIT %s\n", row->vector_limit);
 }
 
-static void define_reduction(drupe_text *text, const kernel_parts *key, const op_row *row)
+static void define_reduction(drupe_text *text, const kernel_parts *key, const op_row *row, bool checked)
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     drupe_text_printf(text, "#define OP(a, b) (%s)\n", row->expression[kind]);
@@ -165,6 +165,10 @@ static void define_reduction(drupe_text *text, const kernel_parts *key, const op
                       row->identity);
     drupe_text_printf(text, "#define COLUMN %d\n#define STRIDED %d\n", key->shape == SHAPE_COLUMN,
                       key->layout == LAYOUT_STRIDED);
+    const dtype_row *in = drupe_dtype_row((drupe_dtype)key->in[0]);
+    const bool wide = !checked && key->layout != LAYOUT_STRIDED && in->kind != KIND_COMPLEX &&
+                      key->in[0] != DRUPE_FLOAT16;
+    drupe_text_printf(text, "#define WIDE %d\n", wide ? 16 / (int)in->size : 1);
 }
 
 drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text)
@@ -193,7 +197,9 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
         define_map(text, key, drupe_op_row(key->op));
         append_lines(text, source_map_cl);
         break;
-    default: define_reduction(text, key, drupe_op_row(key->op)); append_lines(text, source_reduce_cl);
+    default:
+        define_reduction(text, key, drupe_op_row(key->op), target->checked);
+        append_lines(text, target->gpu_form ? source_reduce_gpu_cl : source_reduce_cl);
     }
     return drupe_text_check(text);
 }
