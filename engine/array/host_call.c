@@ -196,9 +196,8 @@ drupe_status drupe_array_call(const drupe_call *call)
     drupe_queue *queue = call->arrays[0]->queue;
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_queue_pace(queue));
-    /* The form for GPUs on a CPU is a test's: it stands for a device that the host cannot reach into. */
-    const bool direct = target->cpu && !target->gpu_form;
-    if (!direct) DRUPE_TRY(staging_tell(call, queue));
+    const bool direct = !drupe_target_remote(target);
+    if (!direct && !call->brief) DRUPE_TRY(staging_tell(call, queue));
     call_block *block = block_new(call, !direct);
     if (!block) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for %s.", call->label);
     drupe_status status =

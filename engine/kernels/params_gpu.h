@@ -38,4 +38,16 @@ typedef struct drupe_search_params {
     drupe_i32 right, reserved;
 } drupe_search_params;
 
+/* Rows of n elements in tiles. */
+typedef struct drupe_sort_params {
+    drupe_i64 rows, n, tiles;
+    drupe_i32 shift, descending;
+    drupe_i32 placed, part; /* part: of complex numbers, 0 the imaginary one, 1 the real one, 2 which are NaN */
+} drupe_sort_params;
+
+typedef struct drupe_random_params {
+    drupe_i64 n;
+    drupe_i32 wide, reserved;
+} drupe_random_params;
+
 #endif
