@@ -96,6 +96,8 @@ drupe_status drupe_kernel_argreduce(drupe_target *target, const drupe_argreduce 
     const drupe_i64 most = p.extent / (column ? ARG_COLUMN : ARG_GRAIN);
     if (p.outputs < wanted) p.splits = (wanted + p.outputs - 1) / p.outputs;
     if (p.splits > most) p.splits = most > 1 ? most : 1;
+    const drupe_i64 per = (p.extent + p.splits - 1) / p.splits;
+    p.splits = (p.extent + per - 1) / per; /* none is empty: a place of nothing could not be listed */
     if (p.splits == 1) return arg_launch(target, work, &p, out, in, NULL);
     drupe_array places = {0};
     const size_t size = (size_t)(p.outputs * p.splits);

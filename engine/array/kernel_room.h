@@ -4,6 +4,7 @@
 #define DRUPE_KERNEL_ROOM_H
 
 #include "array/array_room.h"
+#include "drupe/array_order.h"
 #include "math/argreduce.h"
 #include "math/gather.h"
 #include "math/scan.h"
@@ -43,9 +44,12 @@ drupe_status drupe_kernel_argreduce(drupe_target *target, const drupe_argreduce 
                                     const drupe_array *out);
 drupe_status drupe_kernel_search(drupe_target *target, const drupe_search *search, const drupe_array *sorted,
                                  const drupe_array *values, const drupe_array *out);
-/* `values`, `indices`: each may be NULL. DRUPE_E_UNSUPPORTED, without an error's text, for what has no kernel. */
+/* `values`, `indices`: each may be NULL. */
 bool drupe_kernel_sorts(const drupe_target *target, const drupe_sort *sort);
 drupe_status drupe_kernel_sort(drupe_target *target, const drupe_sort *sort, const drupe_array *in,
                                const drupe_array *values, const drupe_array *indices);
+/* Of a contiguous array that may be sorted so. */
+drupe_status drupe_kernel_unique(drupe_target *target, const drupe_array *in, bool equal_nan,
+                                 const drupe_distinct *out);
 
 #endif

@@ -185,6 +185,7 @@ static const struct {
 } others[] = {[SHAPE_ARG] = {"arg", source_arg_gpu_cl},          [SHAPE_INDEX] = {"index", source_index_gpu_cl},
               [SHAPE_MASK] = {"mask", source_mask_gpu_cl},       [SHAPE_SCAN] = {"scan", source_scan_gpu_cl},
               [SHAPE_SEARCH] = {"search", source_search_gpu_cl}, [SHAPE_SORT] = {"sort", source_sort_gpu_cl},
+              [SHAPE_UNIQUE] = {"unique", source_unique_gpu_cl},
               [SHAPE_RANDOM] = {"random", source_random_gpu_cl}};
 
 /* Keys by which a type is sorted: 0 unsigned, 1 with a sign, 2 floats, 3 pairs of floats. */

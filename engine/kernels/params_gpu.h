@@ -45,6 +45,11 @@ typedef struct drupe_sort_params {
     drupe_i32 placed, part; /* part: of complex numbers, 0 the imaginary one, 1 the real one, 2 which are NaN */
 } drupe_sort_params;
 
+typedef struct drupe_unique_params {
+    drupe_i64 n;
+    drupe_i32 equal_nan, reserved;
+} drupe_unique_params;
+
 typedef struct drupe_random_params {
     drupe_i64 n;
     drupe_i32 wide, reserved;

@@ -41,8 +41,11 @@ CASES = {
             if dtype != "u1": x[1, 700] = x[1, 900] = np.nan
             for f, g in (da.argmax, np.argmax), (da.argmin, np.argmin):
                 for axis in None, 0, 1: same(f(put(x), axis=axis), g(x, axis=axis))
-        x = rng.integers(0, 9, 70001)
+        x = rng.integers(0, 9, 70007)
         same(da.argmax(put(x)), x.argmax())
+        for shape in (2, 5001, 7), (3, 20001):
+            y = x[:np.prod(shape)].reshape(shape)
+            same(da.argmax(put(y), axis=1), y.argmax(axis=1))
         same(da.argmin(put(x.reshape(-1, 1)), axis=0), x.reshape(-1, 1).argmin(axis=0))
     """,
     "indices": """
@@ -125,6 +128,15 @@ CASES = {
         x = rng.integers(0, 9, 3001) + 1j * rng.integers(0, 9, 3001)
         x[5::50] += np.nan; x[7::50] += complex(0, np.nan); x[9::50] = complex(np.nan, np.nan)
         same(da.argsort(put(x.astype("c8"))), np.argsort(x.astype("c8"), kind="stable"))
+    """,
+    "distinct": """
+        for dtype in "u1", "f2", "f8", "c8":
+            x = rng.integers(0, 40, (7, 501)).astype(dtype)
+            if dtype == "f8": x[3, ::50] = np.nan
+            equal_nan = {"equal_nan": False} if dtype == "f8" else {}
+            want = np.unique(x, return_index=True, return_inverse=True, return_counts=True, **equal_nan)
+            got = da.unique_all(put(x))
+            for a, b in zip(got, want): same(a, b.reshape(a.shape))
     """,
     "random": """
         theirs = np.random.Generator(np.random.Philox(3))
