@@ -116,8 +116,9 @@ drupe_status drupe_kernel_search(drupe_target *target, const drupe_search *searc
                                  const drupe_array *values, const drupe_array *out)
 {
     const drupe_search_params p = {
-        .n = (drupe_i64)search->n, .m = (drupe_i64)search->m, .right = search->right};
-    const drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_SEARCH, 0, (drupe_dtype)search->type),
+        .n = (drupe_i64)search->n, .m = (drupe_i64)search->m, .right = search->right, .absent = search->absent};
+    const int variant = out->dtype == DRUPE_BOOL; /* whether it is there */
+    const drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_SEARCH, variant, (drupe_dtype)search->type),
                                     .arrays = {out, sorted, values},
                                     .count = 3,
                                     .reads = 6,
@@ -126,4 +127,16 @@ drupe_status drupe_kernel_search(drupe_target *target, const drupe_search *searc
                                     .params_size = sizeof p,
                                     .items = search->m};
     return drupe_array_kernel(target, &call);
+}
+
+drupe_status drupe_kernel_isin(drupe_target *target, const drupe_search *search, const drupe_array *set,
+                               const drupe_array *values, const drupe_array *out)
+{
+    drupe_array sorted = {0};
+    const drupe_sort sort = {.rows = 1, .n = search->n, .type = search->type};
+    DRUPE_TRY(drupe_array_result(set->queue, DRUPE_MEM_DEVICE, set->dtype, 1, &set->size, &sorted));
+    drupe_status status = drupe_kernel_sort(target, &sort, set, &sorted, NULL);
+    if (status == DRUPE_OK) status = drupe_kernel_search(target, search, &sorted, values, out);
+    drupe_array_clear(&sorted);
+    return status;
 }

@@ -44,6 +44,9 @@ drupe_status drupe_kernel_argreduce(drupe_target *target, const drupe_argreduce 
                                     const drupe_array *out);
 drupe_status drupe_kernel_search(drupe_target *target, const drupe_search *search, const drupe_array *sorted,
                                  const drupe_array *values, const drupe_array *out);
+/* A result of bools takes whether each value is in the set, which is sorted first. */
+drupe_status drupe_kernel_isin(drupe_target *target, const drupe_search *search, const drupe_array *set,
+                               const drupe_array *values, const drupe_array *out);
 /* `values`, `indices`: each may be NULL. */
 bool drupe_kernel_sorts(const drupe_target *target, const drupe_sort *sort);
 drupe_status drupe_kernel_sort(drupe_target *target, const drupe_sort *sort, const drupe_array *in,

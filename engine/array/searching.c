@@ -161,7 +161,12 @@ drupe_status drupe_array_isin(const drupe_array *values, const drupe_array *set,
     inputs in = {.count = 0};
     drupe_status status = inputs_add(&in, values, common);
     if (status == DRUPE_OK) status = inputs_add(&in, set, common);
-    if (status == DRUPE_OK) status = submit("isin", isin_call, &search, sizeof search, &in, out);
+    drupe_target *target;
+    if (status == DRUPE_OK) status = drupe_target_get(out->queue, &target);
+    if (status == DRUPE_OK && drupe_kernel_sorts(target, &(drupe_sort){.n = set->size}))
+        status = drupe_kernel_isin(target, &search, &in.arrays[1], &in.arrays[0], out);
+    else if (status == DRUPE_OK)
+        status = submit("isin", isin_call, &search, sizeof search, &in, out);
     inputs_clear(&in);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;

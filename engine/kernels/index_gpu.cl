@@ -27,34 +27,32 @@ static inline i64 lead(i64 index, i64 length, int mode, int array, GLOBAL i64 *r
 }
 
 /* Steps of position i: `a` along points and `b` along other axes in the indexed array, `c` in the other one, `x` and
- * `y` in the index arrays, and the number of its point. */
+ * `y` in the index arrays, and the number of its point. It is no function, since an address of p would have each
+ * work-item copy it. */
 typedef struct steps {
     i64 a, b, c, x, y, point;
 } steps;
-static inline steps steps_of(const drupe_index_params *p, i64 i)
-{
-    steps s = {0, 0, 0, 0, 0, i};
-    for (int d = p->ndim - 1; d >= 0; d--) {
-        const i64 next = d ? quotient(i, p->shape[d]) : 0, k = i - next * p->shape[d];
-        if (d < p->points)
-            s.a += k * p->at[d];
-        else
-            s.b += k * p->at[d];
-        s.c += k * p->other[d];
-        s.x += k * p->index[0][d];
-        s.y += k * p->index[1][d];
-        i = next;
-        if (d == p->points) s.point = i;
+#define STEPS(s, i)                                                                                          \
+    steps s = {0, 0, 0, 0, 0, p.points ? i : 0};                                                             \
+    i64 s##_rest = i;                                                                                        \
+    for (int d = p.ndim - 1; d >= 0; d--) {                                                                  \
+        const i64 next = d ? quotient(s##_rest, p.shape[d]) : 0, k = s##_rest - next * p.shape[d];           \
+        if (d < p.points)                                                                                    \
+            s.a += k * p.at[d];                                                                              \
+        else                                                                                                 \
+            s.b += k * p.at[d];                                                                              \
+        s.c += k * p.other[d];                                                                               \
+        s.x += k * p.index[0][d];                                                                            \
+        s.y += k * p.index[1][d];                                                                            \
+        s##_rest = next;                                                                                     \
+        if (d == p.points) s.point = next;                                                                   \
     }
-    if (p->points == 0) s.point = 0;
-    return s;
-}
 
 #if VARIANT == 0
 KERNEL NAME(GLOBAL TO *out, GLOBAL const TO *in, GLOBAL const i64 *index, GLOBAL i64 *report, const drupe_index_params p)
 {
     for (i64 i = get_global_id(0); i < p.count; i += get_global_size(0)) {
-        const steps s = steps_of(&p, i);
+        STEPS(s, i)
         const i64 v = lead(index[s.x], p.length[0], p.mode, 0, report);
         if (v >= 0) out[s.c] = in[p.base + s.a + s.b + v * p.step[0]];
     }
@@ -65,7 +63,7 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TO *in, GLOBAL const i64 *index, GLOBAL
 {
     if (report[0] != p.wanted) return;
     for (i64 i = get_global_id(0); i < p.count; i += get_global_size(0)) {
-        const steps s = steps_of(&p, i);
+        STEPS(s, i)
         i64 v = index[s.x];
         if (p.mode == 0)
             v += v < 0 ? p.length[0] : 0;
@@ -81,7 +79,7 @@ KERNEL NAME(GLOBAL i64 *out, GLOBAL const i64 *index, GLOBAL const i64 *second, 
             const drupe_index_params p)
 {
     for (i64 i = get_global_id(0); i < p.count; i += get_global_size(0)) {
-        const steps s = steps_of(&p, i);
+        STEPS(s, i)
         const i64 v = lead(index[s.x], p.length[0], p.mode, 0, report);
         const i64 w = lead(second[s.y], p.length[1], p.mode, 1, report);
         out[s.c] = v >= 0 && w >= 0 ? p.base + v * p.step[0] + w * p.step[1] : 0;
@@ -91,7 +89,7 @@ KERNEL NAME(GLOBAL i64 *out, GLOBAL const i64 *index, GLOBAL const i64 *second, 
 KERNEL NAME(GLOBAL int *out, GLOBAL const i64 *index, GLOBAL i64 *report, const drupe_index_params p)
 {
     for (i64 i = get_global_id(0); i < p.count; i += get_global_size(0)) {
-        const steps s = steps_of(&p, i);
+        STEPS(s, i)
         const i64 v = lead(index[s.x], p.length[0], p.mode, 0, report);
         if (v >= 0) atomic_max((volatile GLOBAL int *)out + p.base + s.a + v * p.step[0], (int)i);
     }

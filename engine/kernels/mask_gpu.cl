@@ -35,16 +35,6 @@ KERNEL NAME(GLOBAL i64 *out, GLOBAL const uchar *mask, const drupe_mask_params p
     }
 }
 #else
-static inline void put(GLOBAL i64 *out, const drupe_mask_params *p, i64 k, i64 i)
-{
-    if (k >= p->room) return;
-    for (int d = p->ndim - 1; d > 0; d--) {
-        const i64 next = i / p->shape[d];
-        out[d * p->room + k] = i - next * p->shape[d];
-        i = next;
-    }
-    out[k] = i;
-}
 KERNEL NAME(GLOBAL i64 *out, GLOBAL const uchar *mask, GLOBAL const i64 *counts, const drupe_mask_params p)
 {
     LOCAL int sums[GROUP];
@@ -65,8 +55,16 @@ KERNEL NAME(GLOBAL i64 *out, GLOBAL const uchar *mask, GLOBAL const i64 *counts,
             }
             i64 k = begin + sums[id] - count;
             begin += sums[size - 1];
-            for (i64 i = from; count && i < min(to, from + EACH); i++)
-                if (mask[i]) put(out, &p, k++, i);
+            for (i64 i = from; count && i < min(to, from + EACH); i++) {
+                if (!mask[i] || k >= p.room) continue;
+                i64 rest = i;
+                for (int d = p.ndim - 1; d > 0; d--) {
+                    const i64 next = rest / p.shape[d];
+                    out[d * p.room + k] = rest - next * p.shape[d];
+                    rest = next;
+                }
+                out[k++] = rest;
+            }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
     }

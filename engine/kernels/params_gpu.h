@@ -35,7 +35,7 @@ typedef struct drupe_scan_params {
 /* The places of m values among n sorted elements. */
 typedef struct drupe_search_params {
     drupe_i64 n, m;
-    drupe_i32 right, reserved;
+    drupe_i32 right, absent;
 } drupe_search_params;
 
 /* Rows of n elements in tiles. */

@@ -13,18 +13,14 @@ static inline i64 quotient(i64 a, i64 b)
 {
     return ((a | b) >> 32) == 0 ? (i64)((u32)a / (u32)b) : a / b;
 }
-/* Where the elements of output o begin. */
-static inline i64 reduce_base(const drupe_reduce_params *p, i64 o)
-{
-    i64 base = 0;
-    if (p->ndim == 1) return o * p->strides[0];
-    for (int d = p->ndim - 1; d >= 0; d--) {
-        const i64 next = quotient(o, p->shape[d]);
-        base += (o - next * p->shape[d]) * p->strides[d];
-        o = next;
+/* Where the elements of output o begin. It is no function, since an address of p would have each work-item copy it. */
+#define REDUCE_BASE(base, o)                                                                                 \
+    i64 base = 0, base##_rest = o;                                                                           \
+    for (int d = p.ndim - 1; d >= 0; d--) {                                                                  \
+        const i64 next = d ? quotient(base##_rest, p.shape[d]) : 0;                                          \
+        base += (base##_rest - next * p.shape[d]) * p.strides[d];                                            \
+        base##_rest = next;                                                                                  \
     }
-    return base;
-}
 #define COMBINE(r, value)                                                                                    \
     {                                                                                                        \
         const TC b = value;                                                                                  \
@@ -58,7 +54,7 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
     const i64 per = quotient(p.extent + p.splits - 1, p.splits);
     for (i64 t = get_global_id(0); t < p.outputs * p.splits; t += get_global_size(0)) {
         const i64 s = p.splits > 1 ? quotient(t, p.outputs) : 0, to = min(p.extent, (s + 1) * per);
-        const i64 base = reduce_base(&p, t - s * p.outputs);
+        REDUCE_BASE(base, t - s * p.outputs)
         TC r = IDENTITY;
         RUN(r, s * per, 1, to)
         PUT(0, out, t, STORE(r))
@@ -69,13 +65,19 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
 #if WIDE > 1
 #define WIDE_TYPE CAT(TI0, WIDE)
 /* A vector into the accumulators of its components. */
-#define TAKE(vector)                                                                                         \
-    {                                                                                                        \
-        TI0 parts[WIDE];                                                                                     \
-        CAT(vstore, WIDE)(vector, 0, parts);                                                                 \
-        UNROLL                                                                                               \
-        for (int k = 0; k < WIDE; k++) COMBINE(lanes[k], LOAD0(parts[k]))                                    \
-    }
+#define TAKE2(x)  COMBINE(lanes[0], LOAD0(x.s0)) COMBINE(lanes[1], LOAD0(x.s1))
+#define TAKE4(x)  TAKE2(x) COMBINE(lanes[2], LOAD0(x.s2)) COMBINE(lanes[3], LOAD0(x.s3))
+#define TAKE8(x)                                                                                             \
+    TAKE4(x)                                                                                                 \
+    COMBINE(lanes[4], LOAD0(x.s4))                                                                           \
+    COMBINE(lanes[5], LOAD0(x.s5)) COMBINE(lanes[6], LOAD0(x.s6)) COMBINE(lanes[7], LOAD0(x.s7))
+#define TAKE16(x)                                                                                            \
+    TAKE8(x)                                                                                                 \
+    COMBINE(lanes[8], LOAD0(x.s8))                                                                           \
+    COMBINE(lanes[9], LOAD0(x.s9)) COMBINE(lanes[10], LOAD0(x.sa)) COMBINE(lanes[11], LOAD0(x.sb))           \
+    COMBINE(lanes[12], LOAD0(x.sc))                                                                          \
+    COMBINE(lanes[13], LOAD0(x.sd)) COMBINE(lanes[14], LOAD0(x.se)) COMBINE(lanes[15], LOAD0(x.sf))
+#define TAKE(x) {CAT(TAKE, WIDE)(x)}
 /* `n` neighbours from `at` on, by a team of which this work-item is `member`. */
 static inline TC neighbours(GLOBAL const TI0 *at, i64 n, int member, int team)
 {
@@ -97,7 +99,10 @@ static inline TC neighbours(GLOBAL const TI0 *at, i64 n, int member, int team)
             TAKE(third)
             TAKE(fourth)
         }
-        for (; i < whole; i += team) TAKE(wide[i])
+        for (; i < whole; i += team) {
+            const WIDE_TYPE one = wide[i];
+            TAKE(one)
+        }
         UNROLL
         for (int k = 0; k < WIDE; k++) COMBINE(r, lanes[k])
     }
@@ -120,7 +125,8 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
         TC r = IDENTITY;
         if (t < tasks) {
             const i64 o = p.splits > 1 ? quotient(t, p.splits) : t, from = (t - o * p.splits) * per;
-            const i64 base = reduce_base(&p, o), to = min(p.extent, from + per);
+            const i64 to = min(p.extent, from + per);
+            REDUCE_BASE(base, o)
 #if WIDE > 1
             if (from < to) r = neighbours(in + base + from, to - from, member, team);
 #else

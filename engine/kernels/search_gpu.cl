@@ -1,4 +1,12 @@
-/* Where each value belongs among sorted elements, by halving; NaNs are above everything. */
+/* Where each value belongs among sorted elements, by halving; NaNs are above everything.
+ *
+ * VARIANT 0   out = the place
+ *         1   out = whether the element there is equal: 1 - absent, else absent */
+#if KIND_COMPLEX
+#define EQUAL(x, y) (x.s0 == y.s0 && x.s1 == y.s1)
+#else
+#define EQUAL(x, y) (x == y)
+#endif
 static inline int is_less(TC x, TC y)
 {
 #if KIND_COMPLEX
@@ -12,7 +20,12 @@ static inline int is_less(TC x, TC y)
     return x < y;
 #endif
 }
-KERNEL NAME(GLOBAL i64 *out, GLOBAL const TI0 *sorted, GLOBAL const TI0 *values, const drupe_search_params p)
+#if VARIANT
+#define RESULT uchar
+#else
+#define RESULT i64
+#endif
+KERNEL NAME(GLOBAL RESULT *out, GLOBAL const TI0 *sorted, GLOBAL const TI0 *values, const drupe_search_params p)
 {
     for (i64 t = get_global_id(0); t < p.m; t += get_global_size(0)) {
         const TC value = LOAD0(READ(1, values, t));
@@ -25,6 +38,15 @@ KERNEL NAME(GLOBAL i64 *out, GLOBAL const TI0 *sorted, GLOBAL const TI0 *values,
             else
                 high = middle;
         }
+#if VARIANT
+        int found = 0;
+        if (low < p.n) {
+            const TC element = LOAD0(READ(1, sorted, low));
+            found = EQUAL(element, value);
+        }
+        out[t] = (uchar)(found != p.absent);
+#else
         out[t] = low;
+#endif
     }
 }

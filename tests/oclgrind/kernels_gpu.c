@@ -60,6 +60,7 @@ static void run_type(runner *r, int dtype)
     run_sort(r, dtype);
     if (dtype != DRUPE_BOOL) run_scan(r, dtype);
     RUN(SHAPE_SEARCH, 0, dtype, search, {DRUPE_INT64, 20, 0}, {dtype, N, CONTENT_NUMBERS}, {dtype, 20, 0});
+    RUN(SHAPE_SEARCH, 1, dtype, search, {DRUPE_BOOL, 20, 0}, {dtype, N, CONTENT_NUMBERS}, {dtype, 20, 0});
     RUN(SHAPE_UNIQUE, 0, dtype, unique, {DRUPE_INT64, N, 0}, {dtype, N, 0});
 }
 

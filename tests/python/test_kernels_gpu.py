@@ -114,6 +114,8 @@ CASES = {
             if dtype == "f4": x[-3:] = v[3, 3] = np.nan
             for side in "left", "right":
                 same(da.searchsorted(put(x), put(v), side=side), np.searchsorted(x, v, side=side))
+            same(da.isin(put(v), put(x[::2])), np.isin(v, x[::2]))
+            same(da.isin(put(v), put(x[::2]), invert=True), np.isin(v, x[::2], invert=True))
     """,
     "sorts": """
         for dtype in "b1", "i1", "u2", "f2", "f4", "i8", "f8":
