@@ -313,6 +313,8 @@ def package_stub():
     lines += [f"from drupe import {name} as {name}" for name in sorted(drupe._MODULES)]
     lines += [f"from drupe._engine import {name} as {name}" for name in sorted(drupe._ENGINE)]
     lines += [f"from drupe.{module} import {name} as {name}" for name, module in sorted(drupe._WRITTEN.items())]
+    lines += [f"from drupe.{drupe._WRITTEN.get(name, '_engine')} import {name} as {other}"
+              for other, name in sorted(drupe._DPCTL.items())]
     lines += ["from drupe._engine import DeviceLike", "", "__version__: str", "__all__: list[str]", "",
               "def get_include() -> str: ...",
               "def load_ipython_extension(shell: Any) -> None: ...",

@@ -14,6 +14,7 @@
 #define GRAIN_MEMBER  16
 #define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
 #define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
+#define HOST_COLUMNS  4096 /* the host's own kernels: whole rows, which lie one after the other in memory */
 #define COLUMN_NARROW 8
 #define COMBINE_ROWS  64 /* partial results of a GPU's column that a group is worth */
 
@@ -119,12 +120,12 @@ static void choose_gpu(const drupe_target *t, reduce_step *step)
 static void choose_splits(const drupe_target *t, reduce_step *step)
 {
     drupe_reduce_params *p = &step->p;
-    const drupe_i64 wanted = (drupe_i64)t->units * 2;
+    const drupe_i64 wanted = (drupe_i64)t->units * (t->builtin ? 4 : 2);
     if (t->gpu_form) {
         choose_gpu(t, step);
     } else if (step->shape == SHAPE_COLUMN) {
         const drupe_i64 inner = p->shape[p->ndim - 1] > 0 ? p->shape[p->ndim - 1] : 1;
-        const drupe_i64 block = inner < COLUMN_BLOCK ? inner : COLUMN_BLOCK;
+        const drupe_i64 most = t->builtin ? HOST_COLUMNS : COLUMN_BLOCK, block = inner < most ? inner : most;
         p->splits = splits_of(step, p->outputs / inner * ((inner + block - 1) / block), wanted, GRAIN_CPU / block);
     } else {
         p->splits = splits_of(step, p->outputs, wanted, GRAIN_CPU);

@@ -25,11 +25,18 @@ LIBM(acos, cacosf, cacos)
 LIBM(atan, catanf, catan)
 LIBM(sinh, csinhf, csinh)
 LIBM(cosh, ccoshf, ccosh)
-LIBM(tanh, ctanhf, ctanh)
+LIBM(tanh_libm, ctanhf, ctanh)
 LIBM(asinh, casinhf, casinh)
 LIBM(acosh, cacoshf, cacosh)
 LIBM(atanh, catanhf, catanh)
 #undef LIBM
+/* At infinity the imaginary part has the sign of that of `a`, as the array API has it; Annex G takes that of its
+ * double angle's sine. */
+static inline TC T(tanh)(TC a)
+{
+    if (isinf(RE(a)) && isfinite(IM(a))) return MAKE(copysign((TREAL)1, RE(a)), copysign((TREAL)0, IM(a)));
+    return T(tanh_libm)(a);
+}
 static inline TC T(mul)(TC a, TC b)
 {
     return a * b;
@@ -185,7 +192,7 @@ static inline TC T(tanh)(TC a)
 {
     const TREAL x = RE(a), y = IM(a);
     if (isnan(x)) return MAKE(x, y == 0 ? y : (TREAL)NAN);
-    if (isinf(x)) return MAKE(copysign((TREAL)1, x), copysign((TREAL)0, isfinite(y) ? sin(2 * y) : y));
+    if (isinf(x)) return MAKE(copysign((TREAL)1, x), copysign((TREAL)0, y));
     if (!isfinite(y)) return MAKE(x == 0 ? x : (TREAL)NAN, NAN);
     if (fabs(x) > 22) return MAKE(copysign((TREAL)1, x), 4 * sin(y) * cos(y) * exp(-2 * fabs(x)));
     const TREAL t = tan(y), beta = 1 + t * t, s = sinh(x), rho = sqrt(1 + s * s), denominator = 1 + beta * s * s;
@@ -238,6 +245,7 @@ static inline TC T(acosh)(TC a)
 static inline TC T(atanh)(TC a)
 {
     const TREAL x = fabs(RE(a)), y = IM(a), large = (TREAL)1e9f;
+    if (isnan(x) && !isinf(y)) return MAKE(NAN, NAN);
     if (T(infinite)(a) || x > large || fabs(y) > large) {
         const TREAL size = hypot(x, y), re = isinf(size) ? (TREAL)0 : x / size / size;
         return MAKE(copysign(re, RE(a)), isnan(y) ? y : copysign(PI / 2, y));

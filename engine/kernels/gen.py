@@ -61,7 +61,7 @@ class Table:
     @staticmethod
     def check(op):
         known = {"name", "kind", "arity", "takes", "result", "inputs", "expr", "bits", "narrow", "only", "vector",
-                 "vector_limit", "identity", "doc"}
+                 "vector_limit", "identity", "plain", "final", "doc"}
         op["takes"] = [kind for word in op["takes"] for kind in GROUPS.get(word, (word,))]
         problems = [f"unknown key {key}" for key in op.keys() - known]
         problems += [f"bad {key} {op[key]}" for key, values in (("kind", OP_KINDS), ("result", RESULTS))
@@ -289,8 +289,12 @@ class HostKernels:
         self.names.append((name, arguments, f'{op}_{(same or compute)["short"]}{ending}'))
 
     def reduction(self, op, compute, body):
-        wide = {"TW": compute.get("wide", compute["c"]), "LOWEST": compute["lowest"], "HIGHEST": compute["highest"],
-                "IDENTITY": op["identity"]}
+        is_sum = op["result"] == "sum"
+        wide = {"TW": compute.get("wide", compute["c"]) if is_sum else compute["c"], "LOWEST": compute["lowest"],
+                "HIGHEST": compute["highest"], "IDENTITY": op["identity"], "FINAL": op.get("final", -1),
+                "RAW(x)": "(x)"}
+        if compute["kind"] == "float" and "plain" in op:
+            wide |= {"PLAIN(a, b)": f'({op["plain"]})', "TMASK": f'u{8 * compute["size"]}'}
         self.emit("reduce.cl", f'{op["name"]}_{compute["short"]}', compute, body | wide)
         for ending in ("_by_row", "_by_column"):
             self.entry(op["name"], compute, 3, ending)

@@ -5,38 +5,86 @@
  *
  * A chunk of outputs or splits per work-item, LANES accumulators; reduce_gpu.cl has the form for GPUs.
  *
- * C99: the two loops over blocks in the compute type; host_run.h does the rest. TW carries the result from
- * block to block. */
+ * C99: the loops over blocks in the compute type; host_reduce.h does the rest. TW carries the result from
+ * block to block. Where PLAIN(a, b) is defined, it does the same as OP in fewer instructions unless b is NaN, and
+ * TMASK is an integer as wide as TC. RAW is what counts of a stored element while LANES of them are combined; LOAD
+ * makes a value of it. */
 #ifndef __OPENCL_VERSION__
 #define LANES (LANE_BYTES / (i64)sizeof(TC))
+#ifdef PLAIN
+#define LANE_OP PLAIN
+/* Looked for by itself, while the elements are in the first cache: within one loop, that costs more. */
+static int CAT(NAME, _odd)(i64 n, const TC *in)
+{
+    TMASK odd[LANES] = {0}, any = 0;
+    i64 i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (i64 l = 0; l < LANES; l++) odd[l] |= in[i + l] != in[i + l];
+    for (; i < n; i++) any |= in[i] != in[i];
+    for (i64 l = 0; l < LANES; l++) any |= odd[l];
+    return any != 0;
+}
+#else
+#define LANE_OP OP
+#endif
+static TC CAT(NAME, _few)(i64 n, const TC *in)
+{
+    TC result = IDENTITY;
+    for (i64 i = 0; i < n; i++) result = (TC)(OP(result, LOAD(in[i])));
+    return result;
+}
 static TC CAT(NAME, _block)(i64 n, const TC *in)
 {
     TC lanes[LANES];
     i64 i = 0;
-    if (n < 16) { /* short rows are common, and starting and folding the lanes would outweigh them */
-        TC result = IDENTITY;
-        for (; i < n; i++) result = (TC)(OP(result, LOAD(in[i])));
-        return result;
-    }
+    if (n < 16) return CAT(NAME, _few)(n, in); /* for which starting and folding the lanes would be most of it */
+#ifdef PLAIN
+    if (CAT(NAME, _odd)(n, in)) return CAT(NAME, _few)(n, in);
+#endif
     for (i64 l = 0; l < LANES; l++) lanes[l] = IDENTITY;
     for (; i + LANES <= n; i += LANES)
-        for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(OP(lanes[l], LOAD(in[i + l])));
-    for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(OP(lanes[l], LOAD(in[i + l])));
+        for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(LANE_OP(lanes[l], RAW(in[i + l])));
+    for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(LANE_OP(lanes[l], RAW(in[i + l])));
     for (i64 fold = LANES / 2; fold; fold /= 2)
-        for (i64 l = 0; l < fold; l++) lanes[l] = (TC)(OP(lanes[l], lanes[l + fold]));
-    return lanes[0];
+        for (i64 l = 0; l < fold; l++) lanes[l] = (TC)(LANE_OP(lanes[l], lanes[l + fold]));
+    return LOAD(lanes[0]);
 }
 static void CAT(NAME, _row)(i64 n, const void *in, void *carry)
 {
     TW *result = carry;
     *result = (TW)(OP(*result, (TW)CAT(NAME, _block)(n, in)));
 }
-static void CAT(NAME, _column)(i64 n, const void *in_, void *carry)
+/* One row more. */
+static void CAT(NAME, _column)(i64 n, const TC *in, TC *result)
+{
+    INDEPENDENT
+    for (i64 i = 0; i < n; i++) result[i] = (TC)(OP(result[i], RAW(in[i])));
+}
+/* Four rows more, so that the results are loaded and stored once for all of them. */
+static void CAT(NAME, _quad)(i64 n, const TC *in, i64 pitch, TC *result)
+{
+    const TC *r0 = in, *r1 = in + pitch, *r2 = r1 + pitch, *r3 = r2 + pitch;
+#ifdef PLAIN
+    if (CAT(NAME, _odd)(n, r0) | CAT(NAME, _odd)(n, r1) | CAT(NAME, _odd)(n, r2) | CAT(NAME, _odd)(n, r3)) {
+        for (i64 r = 0; r < 4; r++) CAT(NAME, _column)(n, in + r * pitch, result);
+        return;
+    }
+#endif
+    INDEPENDENT
+    for (i64 i = 0; i < n; i++) {
+        const TC a = (TC)(LANE_OP(RAW(r0[i]), RAW(r1[i]))), b = (TC)(LANE_OP(RAW(r2[i]), RAW(r3[i])));
+        const TC c = (TC)(LANE_OP(a, b));
+        result[i] = (TC)(LANE_OP(result[i], c));
+    }
+}
+static void CAT(NAME, _columns)(i64 n, i64 rows, const void *in_, i64 pitch, void *result_)
 {
     const TC *in = in_;
-    TC *result = carry;
-    INDEPENDENT
-    for (i64 i = 0; i < n; i++) result[i] = (TC)(OP(result[i], LOAD(in[i])));
+    TC *result = result_;
+    for (; rows >= 4; rows -= 4, in += 4 * pitch)
+        for (i64 i = 0; i < n; i += COLUMN_PIECE)
+            CAT(NAME, _quad)(min(n - i, (i64)COLUMN_PIECE), in + i, pitch, result + i);
+    for (; rows > 0; rows--, in += pitch) CAT(NAME, _column)(n, in, result);
 }
 static void CAT(NAME, _start)(i64 n, void *carry, int wide)
 {
@@ -51,8 +99,9 @@ static void CAT(NAME, _finish)(const void *carry, void *out)
 {
     *(TC *)out = (TC) * (const TW *)carry;
 }
-static const reduce_kernel CAT(NAME, _kernel) = {CAT(NAME, _row),    CAT(NAME, _column), CAT(NAME, _start),
-                                                 CAT(NAME, _finish), TC_ID};
+static const reduce_kernel CAT(NAME, _kernel) = {
+    CAT(NAME, _row), CAT(NAME, _columns), CAT(NAME, _start), CAT(NAME, _finish), TC_ID, FINAL,
+};
 static void CAT(NAME, _by_row)(size_t begin, size_t end, size_t size, const void *const *args)
 {
     reduce_run_rows(&CAT(NAME, _kernel), begin, end, size, args);
@@ -62,6 +111,7 @@ static void CAT(NAME, _by_column)(size_t begin, size_t end, size_t size, const v
     reduce_run_columns(&CAT(NAME, _kernel), begin, end, size, args);
 }
 #undef LANES
+#undef LANE_OP
 
 #else
 #define LANES 16

@@ -6,7 +6,9 @@
 #include "math/parallel.h"
 #include <stdlib.h>
 
-#define ARG_BLOCK   512
+#define ARG_BYTES   16384 /* of a block: it stays in the first cache while it is looked through twice */
+#define ARG_ROWS    256   /* short rows that are compared together */
+#define ARG_SHORT   16    /* elements of a row that is short */
 #define ARG_COLUMNS 256   /* columns that are compared together: the best of them stay in the first cache */
 #define ARG_GRAIN   16384 /* elements that are worth another thread */
 
@@ -23,11 +25,11 @@ typedef struct arg_range {
 #define UNEQUAL(a)  ((a) != (a))
 
 #define PAIR_ORDER(name, type)                                                                               \
-    static inline bool name##_nan(type a)                                                                    \
+    DRUPE_CLONE_PART bool name##_nan(type a)                                                                    \
     {                                                                                                        \
         return a.re != a.re || a.im != a.im;                                                                 \
     }                                                                                                        \
-    static inline bool name##_less(type a, type b)                                                           \
+    DRUPE_CLONE_PART bool name##_less(type a, type b)                                                           \
     {                                                                                                        \
         return !name##_nan(a) && !name##_nan(b) && (a.re < b.re || (a.re == b.re && a.im < b.im));           \
     }
@@ -46,49 +48,49 @@ typedef uint64_t u64_mask, i64_mask, f64_mask;
 #define T       uint8_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   64
+#define LANES   256
 #define NAME(x) u8_##x
 #include "math/argreduce_loop.inc"
 #define T       int8_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   64
+#define LANES   256
 #define NAME(x) i8_##x
 #include "math/argreduce_loop.inc"
 #define T       uint16_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   32
+#define LANES   128
 #define NAME(x) u16_##x
 #include "math/argreduce_loop.inc"
 #define T       int16_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   32
+#define LANES   128
 #define NAME(x) i16_##x
 #include "math/argreduce_loop.inc"
 #define T       uint32_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   32
+#define LANES   64
 #define NAME(x) u32_##x
 #include "math/argreduce_loop.inc"
 #define T       int32_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   32
+#define LANES   64
 #define NAME(x) i32_##x
 #include "math/argreduce_loop.inc"
 #define T       uint64_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   16
+#define LANES   32
 #define NAME(x) u64_##x
 #include "math/argreduce_loop.inc"
 #define T       int64_t
 #define LESS    BELOW
 #define NAN_OF  NEVER
-#define LANES   16
+#define LANES   32
 #define NAME(x) i64_##x
 #include "math/argreduce_loop.inc"
 #define T       uint16_t
@@ -100,13 +102,13 @@ typedef uint64_t u64_mask, i64_mask, f64_mask;
 #define T       float
 #define LESS    BELOW
 #define NAN_OF  UNEQUAL
-#define LANES   32
+#define LANES   64
 #define NAME(x) f32_##x
 #include "math/argreduce_loop.inc"
 #define T       double
 #define LESS    BELOW
 #define NAN_OF  UNEQUAL
-#define LANES   16
+#define LANES   32
 #define NAME(x) f64_##x
 #include "math/argreduce_loop.inc"
 #define T       drupe_pair32

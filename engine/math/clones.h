@@ -10,4 +10,11 @@
 #define DRUPE_CLONES
 #endif
 
+/* A function that is part of such ones: by itself it would be compiled for the plainest processor. */
+#if defined(__GNUC__)
+#define DRUPE_CLONE_PART static inline __attribute__((always_inline))
+#else
+#define DRUPE_CLONE_PART static inline
+#endif
+
 #endif

@@ -12,16 +12,20 @@ typedef struct loop {
     void *user;
     size_t parts;
     _Atomic(size_t) next;
+    size_t inside; /* helpers that work on it; guarded by the pool's lock */
 } loop;
 
 static struct {
-    pthread_mutex_t lock; /* guards all but the members of a loop */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t left;
     loop *current; /* the one that has the helpers, on its caller's stack */
-    size_t inside; /* helpers that work on it */
     size_t prepared;
     drupe_service helpers[MOST_HELPERS];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+/* Whether this thread is a helper at its part. A loop that begins there has this thread alone: it would wait for
+ * helpers of which it is one. */
+static _Thread_local bool helping;
 
 static void work(loop *l)
 {
@@ -34,11 +38,13 @@ static uint64_t help(void *user)
     (void)user;
     loop *l = pool.current;
     if (!l) return UINT64_MAX;
-    pool.inside++;
+    l->inside++;
     pthread_mutex_unlock(&pool.lock);
+    helping = true;
     work(l);
+    helping = false;
     pthread_mutex_lock(&pool.lock);
-    if (--pool.inside == 0) pthread_cond_broadcast(&pool.left);
+    if (--l->inside == 0) pthread_cond_broadcast(&pool.left);
     return UINT64_MAX;
 }
 
@@ -73,7 +79,7 @@ void drupe_parallel(size_t parts, void (*part)(size_t i, void *user), void *user
 {
     loop l = {.part = part, .user = user, .parts = parts};
     const size_t width = drupe_parallel_width();
-    const size_t helpers = (parts < width ? parts : width) - (parts > 0);
+    const size_t helpers = helping ? 0 : (parts < width ? parts : width) - (parts > 0);
     bool mine = false;
     if (helpers) {
         pthread_mutex_lock(&pool.lock);
@@ -88,7 +94,7 @@ void drupe_parallel(size_t parts, void (*part)(size_t i, void *user), void *user
     if (!mine) return;
     pthread_mutex_lock(&pool.lock);
     pool.current = NULL; /* who wakes from now on finds nothing */
-    while (pool.inside) pthread_cond_wait(&pool.left, &pool.lock);
+    while (l.inside) pthread_cond_wait(&pool.left, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
 }
 

@@ -8,7 +8,8 @@
 #include <stddef.h>
 
 /* Run part(i, user) once for each i below `parts`, on this thread and the helping ones, in no order. Returns
- * when all are over; what they wrote is seen then. A part must not wait for another one. */
+ * when all are over; what they wrote is seen then. A part must not wait for another one; a loop that it runs itself
+ * has its thread alone. */
 void drupe_parallel(size_t parts, void (*part)(size_t i, void *user), void *user);
 
 /* How many threads share such a loop, the caller's included: 1 or more. */

@@ -31,6 +31,9 @@ _WRITTEN = {name: module for module, names in {
     "platforms": ("Platform", "get_platforms", "lsplatform"),
     "timer": ("HostDeviceDuration", "Timer"),
 }.items() for name in names}
+# What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.
+_DPCTL = {"SyclContext": "Context", "SyclDevice": "Device", "SyclEvent": "Event", "SyclKernel": "Kernel",
+          "SyclPlatform": "Platform", "SyclQueue": "Queue", "SyclTimer": "Timer"}
 _MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
 
 __all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize", "wait_for"})
@@ -47,6 +50,8 @@ def __getattr__(name):
         return value
     if name in _MODULES:
         return importlib.import_module("drupe." + name)
+    if name in _DPCTL:
+        return __getattr__(_DPCTL[name])
     hint = ". It is a command: python -m drupe doctor" if name == "doctor" else ""
     raise AttributeError(f"module 'drupe' has no attribute {name!r}{hint}")
 

@@ -66,6 +66,13 @@ from drupe.choice import select_cpu_device as select_cpu_device
 from drupe.choice import select_default_device as select_default_device
 from drupe.choice import select_device_with_aspects as select_device_with_aspects
 from drupe.choice import select_gpu_device as select_gpu_device
+from drupe._engine import Context as SyclContext
+from drupe._engine import Device as SyclDevice
+from drupe._engine import Event as SyclEvent
+from drupe._engine import Kernel as SyclKernel
+from drupe.platforms import Platform as SyclPlatform
+from drupe._engine import Queue as SyclQueue
+from drupe.timer import Timer as SyclTimer
 from drupe._engine import DeviceLike
 
 __version__: str

@@ -31,6 +31,9 @@ def _platform(doc):
 
 class Array(_Shown, ArrayMethods):
     __array_priority__ = 1000.0  # NumPy asks the operand with the highest
+    sycl_queue = _attribute("queue", "The same as `queue`.")
+    sycl_device = _attribute("device", "The same as `device`.")
+    sycl_context = _attribute("queue.context", "The context of its queue.")
 
     def __array_ufunc__(self, ufunc, method, /, *inputs, **options):
         """NumPy's functions of elements, computed on the device by the function of drupe.array that does the same.
@@ -53,7 +56,8 @@ class Array(_Shown, ArrayMethods):
         return _exchange.dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
-        """Where DLPack finds the elements: (1, 0) is host memory, (4, n) is OpenCL device n."""
+        """Where DLPack finds the elements: (1, 0) is host memory, (12, n) is the nth OpenCL device, of
+        whose memory no other library knows."""
         from drupe.array import _exchange
 
         return _exchange.dlpack_device(self)
@@ -122,6 +126,9 @@ class Device(_Shown):
     __name__ = "Device"
     platform = _platform("The drupe.Platform that offers it.")
     sycl_platform = _platform("The same.")
+    sycl_queue = _attribute("queue", "The same as `queue`.")
+    sycl_context = _attribute("queue.context", "The context of its queue.")
+    sycl_device = property(lambda self: self, doc="The device itself: what a device of dpctl's arrays has.")
     composite_device = property(lambda self: None, doc="The device this is a component of, or None.")
 
     def print_device_info(self):

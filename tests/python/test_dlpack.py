@@ -385,3 +385,29 @@ def test_memory_cannot_be_shared_with_two_contexts():
         da.from_dlpack(a[2:], device=other, copy=False)
     with pytest.raises(drupe.DeviceError, match="somebody else"):
         drupe.memory.IPCMemoryHandle(x.usm_data)
+
+
+def test_memory_that_the_host_cannot_address(fresh, opencl):
+    """The form for GPUs stands for such a device. Its own capsule is of an extension device; a copy is in host memory,
+    also where no device here has any."""
+    text = """
+        import numpy, drupe, drupe.array as da
+        x = da.arange(5, dtype="int32", device="opencl")
+        kind, number = x.__dlpack_device__()
+        assert kind == 12, kind
+        class Holder:
+            def __init__(self, **options): self.capsule = x.__dlpack__(**options)
+            def __dlpack__(self, **options): return self.capsule
+            def __dlpack_device__(self): return (1, 0)
+        assert "versioned" in repr(x.__dlpack__(max_version=(1, 3)))
+        assert da.from_dlpack(x).tolist() == [0, 1, 2, 3, 4]
+        assert numpy.from_dlpack(Holder(dl_device=(1, 0), max_version=(1, 3))).tolist() == [0, 1, 2, 3, 4]
+        try:
+            x.__dlpack__(dl_device=(1, 0), copy=False)
+        except BufferError as error:
+            print(error)
+    """
+    for devices in ("opencl:*", "opencl:*;host:*"):
+        done = fresh(text, DRUPE_FORM="gpu", DRUPE_DEVICES=devices)
+        assert done.returncode == 0, done.stderr
+        assert "copy=False, but the host cannot address the memory of" in done.stdout

@@ -347,3 +347,13 @@ def test_signatures():
     assert str(inspect.signature(da.where)) == "(condition, x1, x2, /, *, out=None)"
     assert str(inspect.signature(da.atan2)) == "(x1, x2, /, *, out=None)"
     assert str(inspect.signature(da.clip)) == "(x, /, min=None, max=None, *, out=None)"
+
+
+def test_tanh_at_complex_infinity(device):
+    """By the array API the imaginary part is a zero of x's sign there; C99 and NumPy take the sign of the sine of the
+    double angle."""
+    for y in (1.0, 2.0, 3.0, 1e154):
+        for sign in (1, -1):
+            x = da.asarray([complex(np.inf, sign * y), complex(-np.inf, sign * y)], device=device)
+            out = da.asnumpy(da.tanh(x))
+            assert (out == [1, -1]).all() and (np.signbit(out.imag) == (sign < 0)).all()

@@ -47,13 +47,26 @@ static bool any_driver(void)
     return getenv("OCL_ICD_VENDORS") != NULL; /* a single file, found by the loader's own rules */
 }
 
+/* Whether a GPU shows itself to programs. It is asked for with each array that is made without a word about
+ * its device, and four looks into folders take 50 microseconds: what is found holds for a second. */
+static bool any_gpu(void)
+{
+    enum { HOLDS_NS = 1000000000 };
+    static _Atomic(uint64_t) none_until;
+    const uint64_t now = drupe_now_ns();
+    if (now < atomic_load_explicit(&none_until, memory_order_relaxed)) return false;
+    if (any_file("/dev/dri/render*") || any_file("/dev/nvidia*") || any_file("/dev/kfd") ||
+        any_file("/dev/dxg"))
+        return true;
+    atomic_store_explicit(&none_until, now + HOLDS_NS, memory_order_relaxed);
+    return false;
+}
+
 bool drupe_cl_likely(drupe_device_type type)
 {
     if (getenv(DRUPE_CL_LIBRARY_ENV)) return true;
-    if (!any_driver()) return false;
-    if (type != DRUPE_DEVICE_GPU) return true;
-    return any_file("/dev/dri/render*") || any_file("/dev/nvidia*") || any_file("/dev/kfd") ||
-           any_file("/dev/dxg");
+    if (type == DRUPE_DEVICE_GPU && !any_gpu()) return false;
+    return any_driver();
 }
 
 /* --- Root devices --------------------------------------------------------------------------------------- */

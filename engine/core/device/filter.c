@@ -134,6 +134,7 @@ bool drupe_filter_possible(const drupe_filter *filter, size_t slot)
     if (filter->backend >= 0 && (size_t)filter->backend != slot) return false;
     if (!drupe_selector_possible(slot)) return false;
     const drupe_backend *backend = drupe_slot_at(slot)->backend;
-    if (filter->type < 0 || !backend->likely) return true;
+    /* What is loaded is known: only devices that would have to be looked for may be unlikely. */
+    if (filter->type < 0 || !backend->likely || atomic_load(&drupe_slot_at(slot)->loaded)) return true;
     return backend->likely((drupe_device_type)filter->type);
 }

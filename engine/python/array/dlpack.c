@@ -100,7 +100,7 @@ static void versioned_delete(versioned *self)
     export_free(self->manager);
 }
 
-static exported *export_new(const drupe_array *array, bool is_versioned, bool copied)
+static exported *export_new(const drupe_array *array, bool is_versioned, bool copied, int kind, int number)
 {
     exported *self = calloc(1, sizeof *self);
     if (!self) return NULL;
@@ -110,7 +110,8 @@ static exported *export_new(const drupe_array *array, bool is_versioned, bool co
         self->numbers[DRUPE_MAX_DIMS + d] = array->strides[d];
     }
     tensor one = {.data = drupe_array_pointer(array),
-                  .device_type = ON_CPU,
+                  .device_type = kind,
+                  .device_id = number,
                   .ndim = array->ndim,
                   .code = code_of(array->dtype),
                   .bits = (uint8_t)(8 * drupe_dtype_size(array->dtype)),
@@ -140,18 +141,18 @@ static PyObject *module_export(PyObject *module, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *object;
-    int is_versioned, copied;
-    if (!PyArg_ParseTuple(args, "O!pp:_dlpack_export", state->types[DRUPE_PY_TYPE_Array], &object,
-                          &is_versioned, &copied))
+    int is_versioned, copied, kind, number;
+    if (!PyArg_ParseTuple(args, "O!ppii:_dlpack_export", state->types[DRUPE_PY_TYPE_Array], &object,
+                          &is_versioned, &copied, &kind, &number))
         return NULL;
     const drupe_array *array = drupe_py_array_of(object);
-    if (!drupe_array_host_reaches(array)) {
+    if (kind == ON_CPU && !drupe_array_host_reaches(array)) {
         PyErr_Format(PyExc_BufferError, "the host cannot address the memory of %s",
                      drupe_device_filter(drupe_queue_device(array->queue)));
         return NULL;
     }
     if (!drupe_py_array_settled(state, array, true)) return NULL;
-    exported *self = export_new(array, is_versioned, copied);
+    exported *self = export_new(array, is_versioned, copied, kind, number);
     if (!self) return PyErr_NoMemory();
     PyObject *capsule =
         PyCapsule_New(self, is_versioned ? versioned_name : plain_name, export_drop); /* `as` comes first */

@@ -2,6 +2,7 @@
  * scalar class. NumPy is only imported when somebody asks for `dtype`, the NumPy type. */
 #include "engine/python/array/py_array_room.h"
 #include <stddef.h>
+#include <string.h>
 
 static drupe_dtype dtype_of(PyObject *self)
 {
@@ -42,7 +43,25 @@ drupe_dtype drupe_py_dtype_of_kind(char kind, size_t itemsize)
     return DRUPE_DTYPE_NONE;
 }
 
-/* A type's name in a str; NumPy's class of booleans was called bool_ for long. */
+/* The codes of C's types, as NumPy and the module array have them: "d" is float64. */
+static drupe_dtype dtype_of_code(const char *code)
+{
+    static const struct {
+        char letter;
+        drupe_dtype dtype;
+    } codes[] = {{'b', DRUPE_INT8},      {'B', DRUPE_UINT8},   {'h', DRUPE_INT16},   {'H', DRUPE_UINT16},
+                 {'i', DRUPE_INT32},     {'I', DRUPE_UINT32},  {'q', DRUPE_INT64},   {'Q', DRUPE_UINT64},
+                 {'e', DRUPE_FLOAT16},   {'f', DRUPE_FLOAT32}, {'d', DRUPE_FLOAT64}, {'F', DRUPE_COMPLEX64},
+                 {'D', DRUPE_COMPLEX128}};
+    if (code[0] == '\0' || code[1] != '\0') return DRUPE_DTYPE_NONE;
+    if (code[0] == 'l' || code[0] == 'L')
+        return drupe_py_dtype_of_kind(code[0] == 'l' ? 'i' : 'u', sizeof(long));
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].letter == code[0]) return codes[i].dtype;
+    return DRUPE_DTYPE_NONE;
+}
+
+/* A type's name in a str, or its code; NumPy's class of booleans was called bool_ for long. */
 static drupe_dtype dtype_of_text(PyObject *text)
 {
     const char *name = PyUnicode_AsUTF8(text);
@@ -50,7 +69,9 @@ static drupe_dtype dtype_of_text(PyObject *text)
         PyErr_Clear();
         return DRUPE_DTYPE_NONE;
     }
-    return strcmp(name, "bool_") == 0 ? DRUPE_BOOL : drupe_dtype_find(name);
+    if (strcmp(name, "bool_") == 0) return DRUPE_BOOL;
+    drupe_dtype found = drupe_dtype_find(name);
+    return found == DRUPE_DTYPE_NONE ? dtype_of_code(name) : found;
 }
 
 /* By the name that an attribute of the object gives. */

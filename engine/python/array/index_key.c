@@ -179,11 +179,12 @@ static bool pick_add(array_key *key, const drupe_array *array)
     return true;
 }
 
+/* An axis of the mask may be empty, too, as the array API has it: it picks nothing. */
 static bool mask_fits(const array_key *key, const drupe_array *mask)
 {
     for (int d = 0; d < mask->ndim; d++) {
         const size_t own = key->x->shape[key->plan.axis + d];
-        if (mask->shape[d] == own) continue;
+        if (mask->shape[d] == own || mask->shape[d] == 0) continue;
         PyErr_Format(PyExc_IndexError,
                      "a mask has the lengths of the axes that it indexes: axis %d has %zu elements, and the "
                      "mask has %zu there",
@@ -262,8 +263,16 @@ static bool place_part(array_key *key, const key_part *part, int fill, bool whol
     return added;
 }
 
+/* Whether a mask has the lengths of the array's first axes. */
+static bool mask_covers(const array_key *key, const drupe_array *mask)
+{
+    for (int d = 0; d < mask->ndim && d < key->x->ndim; d++)
+        if (mask->shape[d] != key->x->shape[d]) return false;
+    return true;
+}
+
 /* How many axes the parts name; -1 with an exception. `lone_mask`: a mask is the only array among them, and
- * its axes are the first ones of the view. */
+ * covers the first axes of the view. */
 static int key_count(const array_key *key, bool *lone_mask)
 {
     int named = 0, ellipses = 0, arrays = 0, masks = 0;
@@ -274,7 +283,7 @@ static int key_count(const array_key *key, bool *lone_mask)
         if (part->kind == PART_MASK) {
             named += drupe_py_array_of(part->object)->ndim;
             masks++;
-            *lone_mask = *lone_mask && first;
+            *lone_mask = *lone_mask && first && mask_covers(key, drupe_py_array_of(part->object));
         } else if (part->kind == PART_ELLIPSIS) {
             ellipses++;
         } else if (part->kind != PART_NEW && part->kind != PART_TRUTH) {

@@ -49,11 +49,10 @@ static bool empty_make(drupe_py_state *state, const make_target *target, int ndi
 }
 
 /* Fill and wrap `array`, which is taken. `value` NULL: leave the elements undefined. */
-static PyObject *filled_wrap(drupe_py_state *state, drupe_array *array, const drupe_scalar *value)
+static PyObject *filled_wrap(drupe_py_state *state, drupe_array *array, const drupe_operand *value)
 {
     if (value && array->size > 0) {
-        drupe_operand operand = {.array = NULL, .scalar = *value};
-        if (!drupe_py_assign(state, array, &operand)) {
+        if (!drupe_py_assign(state, array, value)) {
             drupe_array_clear(array);
             return NULL;
         }
@@ -63,9 +62,29 @@ static PyObject *filled_wrap(drupe_py_state *state, drupe_array *array, const dr
 
 /* --- empty, zeros, ones, full and their likes ---------------------------------------------------------- */
 
+/* What full() fills with: a number, or an array without dimensions, which nothing waits for. */
+static bool fill_arg(drupe_py_state *state, PyObject *object, drupe_operand *fill)
+{
+    const drupe_array *array =
+        drupe_py_is(state, object, DRUPE_PY_TYPE_Array) ? drupe_py_array_of(object) : NULL;
+    if (array && array->ndim == 0) {
+        fill->array = array;
+        return true;
+    }
+    int found = drupe_py_scalar_arg(state, object, &fill->scalar);
+    if (found == 0)
+        PyErr_Format(PyExc_TypeError, "fill_value must be a number, not %s", Py_TYPE(object)->tp_name);
+    return found > 0;
+}
+
+static drupe_dtype fill_dtype(const drupe_operand *fill, drupe_queue *queue)
+{
+    return fill->array ? fill->array->dtype : drupe_py_dtype_of_scalar(&fill->scalar, queue);
+}
+
 /* `first` names what comes before the four keywords: shape or x, and fill_value for full(). */
 static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                             const char *function, bool like, const drupe_scalar *value)
+                             const char *function, bool like, const drupe_operand *value)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
     bool full = !value && function[0] == 'f';
@@ -81,14 +100,9 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
 
-    drupe_scalar fill = {.kind = DRUPE_SCALAR_KIND_INT};
-    if (full) {
-        int found = drupe_py_scalar_arg(state, given[1], &fill);
-        if (found == 0)
-            PyErr_Format(PyExc_TypeError, "fill_value must be a number, not %s", Py_TYPE(given[1])->tp_name);
-        if (found <= 0) return NULL;
-        value = &fill;
-    }
+    drupe_operand fill = {.array = NULL, .scalar = {.kind = DRUPE_SCALAR_KIND_INT}};
+    if (full && !fill_arg(state, given[1], &fill)) return NULL;
+    if (full) value = &fill;
     size_t shape[DRUPE_MAX_DIMS];
     const drupe_array *model = NULL;
     int ndim = 0;
@@ -105,8 +119,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     make_target target;
     if (!target_arg(state, given + rest, model, &target)) return NULL;
-    if (full && target.dtype == DRUPE_DTYPE_NONE)
-        target.dtype = drupe_py_dtype_of_scalar(&fill, target.queue);
+    if (full && target.dtype == DRUPE_DTYPE_NONE) target.dtype = fill_dtype(&fill, target.queue);
     drupe_array array;
     PyObject *result = empty_make(state, &target, ndim, shape, value != NULL, &array)
                            ? filled_wrap(state, &array, value)
@@ -115,8 +128,8 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-static const drupe_scalar zero = {.kind = DRUPE_SCALAR_KIND_BOOL},
-                          one = {.kind = DRUPE_SCALAR_KIND_BOOL, .i = 1, .f = 1};
+static const drupe_operand zero = {.scalar = {.kind = DRUPE_SCALAR_KIND_BOOL}},
+                           one = {.scalar = {.kind = DRUPE_SCALAR_KIND_BOOL, .i = 1, .f = 1}};
 
 #define MAKER(name, like, value)                                                                             \
     static PyObject *make_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,                  \
@@ -235,17 +248,19 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
 
 /* What the texts of functions that make arrays have in common. */
 #define WHERE_DOC                                                                                            \
-    "device: a Device or a filter, None for the default one. usm_type: \"device\", \"shared\" or \"host\".\n" \
+    "device: a Device or a filter, None for the default one. usm_type: \"device\", \"shared\" or "           \
+    "\"host\".\n"                                                                                            \
     "queue: the Queue of the array, instead of a device. MemoryError: there is not so much memory.\n\n"
 #define SHAPE_DOC                                                                                            \
     "shape: a size, or sizes in a tuple. dtype: of the elements, None for the default float.\n" WHERE_DOC
 #define LIKE_DOC                                                                                             \
-    "x: an array. dtype: of the elements, None for that of x. Without device, usm_type and queue it is\n"     \
+    "x: an array. dtype: of the elements, None for that of x. Without device, usm_type and queue it is\n"    \
     "placed as x. MemoryError: there is not so much memory.\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
     {"empty", DRUPE_PY_FAST(make_empty),
-     PyDoc_STR("empty(shape, " TARGET_DOC "A new array with undefined elements, which cannot be read.\n\n" SHAPE_DOC
+     PyDoc_STR("empty(shape, " TARGET_DOC
+               "A new array with undefined elements, which cannot be read.\n\n" SHAPE_DOC
                ">>> da.empty((2, 3)).shape\n(2, 3)")},
     {"zeros", DRUPE_PY_FAST(make_zeros),
      PyDoc_STR("zeros(shape, " TARGET_DOC "A new array of zeros.\n\n" SHAPE_DOC
@@ -255,10 +270,12 @@ PyMethodDef drupe_py_make_functions[] = {
                ">>> da.ones(2, dtype=\"int32\").tolist()\n[1, 1]")},
     {"full", DRUPE_PY_FAST(make_full),
      PyDoc_STR("full(shape, fill_value, " TARGET_DOC "A new array of one value.\n\n"
-               "shape: a size, or sizes in a tuple. fill_value: a number. dtype: of the elements, None for that of\n"
+               "shape: a size, or sizes in a tuple. fill_value: a number. dtype: of the elements, None for "
+               "that of\n"
                "the number. " WHERE_DOC ">>> da.full(2, 7).tolist()\n[7, 7]")},
     {"empty_like", DRUPE_PY_FAST(make_empty_like),
-     PyDoc_STR("empty_like(x, " TARGET_DOC "A new array with undefined elements, shaped and placed as x.\n\n" LIKE_DOC
+     PyDoc_STR("empty_like(x, " TARGET_DOC
+               "A new array with undefined elements, shaped and placed as x.\n\n" LIKE_DOC
                ">>> da.empty_like(da.zeros((2, 3))).shape\n(2, 3)")},
     {"zeros_like", DRUPE_PY_FAST(make_zeros_like),
      PyDoc_STR("zeros_like(x, " TARGET_DOC "Zeros, shaped and placed as x.\n\n" LIKE_DOC
@@ -280,7 +297,9 @@ PyMethodDef drupe_py_make_functions[] = {
          "dtype: of the elements, None for that of obj. copy: True for a copy always, False for none\n"
          "(ValueError where one is needed). " WHERE_DOC
          "TypeError: what no array is made of.\n\n>>> da.asarray([[1, 2], [3, 4]]).shape\n(2, 2)")},
-    {"asnumpy", make_asnumpy, METH_O, PyDoc_STR("asnumpy(x, /)\n--\n\nA copy in NumPy. Waits.\n\nx: an array of any shape and data type. TypeError: "
-               "what is no array.\n\n>>> da.asnumpy(da.arange(3)).tolist()\n[0, 1, 2]")},
+    {"asnumpy", make_asnumpy, METH_O,
+     PyDoc_STR(
+         "asnumpy(x, /)\n--\n\nA copy in NumPy. Waits.\n\nx: an array of any shape and data type. TypeError: "
+         "what is no array.\n\n>>> da.asnumpy(da.arange(3)).tolist()\n[0, 1, 2]")},
     {NULL, NULL, 0, NULL},
 };

@@ -170,13 +170,21 @@ static void exception_locate(PyObject *exception, uint32_t site)
     PyErr_Clear();
 }
 
-/* The error that decides the class. Who reads the result of a matrix that cannot be factored expects the exception
- * that says so, as from NumPy, and not that the copy to the host did not run. */
+/* Whether the reader of a result is to catch the first error itself, as from NumPy, and not that the copy to the host
+ * did not run: of a matrix that cannot be factored, an index outside of its axis, an argument that a function of the
+ * host finds wrong when it runs. */
+static bool passes_on(const drupe_failure *cause)
+{
+    const drupe_status status = cause->error.status;
+    return status == DRUPE_E_LINALG || status == DRUPE_E_OUT_OF_RANGE ||
+           (status == DRUPE_E_INVALID && cause->kind == DRUPE_WORK_HOST);
+}
+
+/* The error that decides the class. */
 static drupe_error error_of(const drupe_failure *own, const drupe_failure *cause)
 {
     drupe_error error = own->error;
-    if (error.status == DRUPE_E_DEPENDENCY && cause && cause->error.status == DRUPE_E_LINALG)
-        error.status = DRUPE_E_LINALG;
+    if (error.status == DRUPE_E_DEPENDENCY && cause && passes_on(cause)) error.status = cause->error.status;
     return error;
 }
 

@@ -4,14 +4,24 @@
 #include "engine/python/objects/objects_room.h"
 #include <math.h>
 
-/* Index of the keyword among the signature's names, or -1. */
+/* Index of a name in the signature, or -1. */
+static int name_find(const drupe_py_signature *signature, drupe_py_name name)
+{
+    for (int i = 0; i < signature->count; i++)
+        if (signature->names[i] == name) return i;
+    return -1;
+}
+
+/* Index of the keyword among the signature's names, or -1. Programs written for dpctl call the queue
+ * sycl_queue. */
 static int keyword_find(const drupe_py_state *state, const drupe_py_signature *signature, PyObject *keyword)
 {
     for (int i = 0; i < signature->count; i++)
         if (state->names[signature->names[i]] == keyword) return i;
     for (int i = 0; i < signature->count; i++)
         if (PyUnicode_Compare(state->names[signature->names[i]], keyword) == 0) return i;
-    return -1;
+    bool dpctl = PyUnicode_Compare(state->names[DRUPE_PY_NAME_sycl_queue], keyword) == 0;
+    return dpctl ? name_find(signature, DRUPE_PY_NAME_queue) : -1;
 }
 
 /* The names there are help more than a guess at the one that was meant. */

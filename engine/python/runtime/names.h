@@ -48,6 +48,7 @@
     X(start)                                                                                                 \
     X(step)                                                                                                  \
     X(stream)                                                                                                \
+    X(sycl_queue)                                                                                            \
     X(timeout)                                                                                               \
     X(usm_type)                                                                                              \
     X(val)                                                                                                   \

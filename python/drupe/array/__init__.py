@@ -84,7 +84,8 @@ def __getattr__(name):
 
 
 def _real(what, number):
-    """A number as an int or a float of Python."""
+    """A number, or an array without dimensions, as an int or a float of Python."""
+    number = number.item() if isinstance(number, Array) and number.ndim == 0 else number
     kind = _scalar_kind(number)
     if not 0 < kind < 4:
         raise TypeError(f"{what} must be a {'real ' if kind else ''}number, not {type(number).__name__}")
@@ -92,7 +93,8 @@ def _real(what, number):
 
 
 def _number(what, number):
-    """A number as a float or a complex of Python."""
+    """A number, or an array without dimensions, as a float or a complex of Python."""
+    number = number.item() if isinstance(number, Array) and number.ndim == 0 else number
     return complex(number) if _scalar_kind(number) == 4 else float(_real(what, number))
 
 
@@ -110,15 +112,17 @@ def _whole_type(first, last, dtype):
     return dtype
 
 
-def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
+def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """Numbers from start (0 if one limit is given) to before stop.
 
     start, stop, step: real numbers. dtype: of the elements; None for int64 where all three are integers, else for the
-    default float. ValueError: step is 0; OverflowError: a number does not fit into the type.
+    default float. sycl_queue: queue, as dpctl calls it. ValueError: step is 0; OverflowError: a number does not fit
+    into the type.
 
     >>> da.arange(1, 7, 2).tolist()
     [1, 3, 5]
     """
+    queue = sycl_queue if queue is None else queue
     start, stop = (0, start) if stop is None else (_real("start", start), stop)
     stop, step = _real("stop", stop), 1 if step is None else _real("step", step)
     if step == 0 or not _math.isfinite(step):
@@ -138,16 +142,18 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=Non
     return _engine._sequence(count if count > 0 else 0, start, step, dtype, device, usm_type, queue)
 
 
-def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None,
+             endpoint=True):
     """Numbers evenly spaced from start to stop, which may be complex.
 
-    num: how many. endpoint: whether stop is the last one. dtype: of the elements, None for the default float, or the
+    num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. dtype: of the elements, None for the default float, or the
     default complex type; integers are rounded down. ValueError: num is negative. TypeError: a real dtype of complex
     ends.
 
     >>> da.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    queue = sycl_queue if queue is None else queue
     start, stop = _number("start", start), _number("stop", stop)
     if not hasattr(num, "__index__"):
         raise TypeError(f"num must be an integer, not {type(num).__name__}")

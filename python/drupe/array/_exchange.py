@@ -4,14 +4,17 @@ What shares memory shares it both ways: writes are seen on both sides. An export
 the array; whoever looks at the memory after more was queued waits for the queue first."""
 from drupe import _engine
 
-_CPU, _OPENCL = 1, 4  # device types of DLPack
+_CPU, _EXTENSION = 1, 12  # device types of DLPack
 
 
 # --- DLPack --------------------------------------------------------------------------------------------------
 
 def dlpack_device(x):
-    """The pair that DLPack calls the array's device: host memory, or an OpenCL device by its number."""
-    return (_CPU, 0) if _engine._host_reaches(x) else (_OPENCL, x.device.get_device_id())
+    """The pair that DLPack calls the array's device: host memory, or kDLExtDev and the number of the device.
+
+    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory. Nobody may
+    take the one for the other, so their device is one of DLPack's extensions, which others refuse."""
+    return (_CPU, 0) if _engine._host_reaches(x) else (_EXTENSION, x.device.get_device_id())
 
 
 def _wanted(dl_device):
@@ -37,7 +40,7 @@ def _on_host(x):
             continue
         copy[...] = x
         return copy
-    raise BufferError(f"no device here has memory for a copy of x that the host can address, and {x.device} has none")
+    return None
 
 
 def dlpack(x, stream, max_version, dl_device, copy):
@@ -48,16 +51,17 @@ def dlpack(x, stream, max_version, dl_device, copy):
     copied = bool(copy)
     if wanted not in (None, here, (_CPU, 0)):
         raise BufferError(f"x is on DLPack's device {here} and can be copied to {(_CPU, 0)}, not to {wanted}")
-    if here[0] != _CPU:
-        # DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses.
-        if wanted != (_CPU, 0) or copy is not None and not copy:
-            raise BufferError(f"memory of {x.device} is no memory that DLPack describes: ask for a copy in host memory "
-                              "with dl_device=(1, 0), or take x.asnumpy()")
-        x, copied = _on_host(x), True
+    versioned = max_version is not None and max_version[0] >= 1
+    if here[0] != _CPU and wanted == (_CPU, 0):
+        if copy is not None and not copy:
+            raise BufferError(f"copy=False, but the host cannot address the memory of {x.device}")
+        here, copied, on_host = wanted, True, _on_host(x)
+        if on_host is None:  # no device here has memory that the host can address: NumPy has
+            return x.asnumpy().__dlpack__(**({"max_version": max_version} if versioned else {}))
+        x = on_host
     elif copy:
         x = x.copy()
-    versioned = max_version is not None and max_version[0] >= 1
-    return _engine._dlpack_export(x, versioned, copied)
+    return _engine._dlpack_export(x, versioned, copied, *here)
 
 
 def _capsule(x, elsewhere, copy):

@@ -95,7 +95,7 @@ def put(x, indices, values, /, *, mode="raise"):
         x[...] = flat.reshape(x.shape)
 
 
-def put_along_axis(x, indices, values, /, axis=-1):
+def put_along_axis(x, indices, /, values, axis=-1):
     """Write a value to each row's own place: x[i, indices[i, j]] = values[i, j] along the last of two axes, in place.
 
     indices: as of take_along_axis(); values broadcast to their shape. axis=None: into x flattened.

@@ -97,4 +97,7 @@ def std(x, /, axis=None, *, correction=0.0, keepdims=False):
     >>> da.std(da.asarray([1.0, 3.0])).item()
     1.0
     """
-    return _ops["sqrt"](var(x, axis=axis, correction=correction, keepdims=keepdims))
+    need("std", x)
+    half = x.dtype == "float16"  # whose variance may be infinite where its root is not
+    root = _ops["sqrt"](var(x.astype("float32") if half else x, axis=axis, correction=correction, keepdims=keepdims))
+    return root.astype("float16") if half else root
