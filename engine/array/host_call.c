@@ -174,14 +174,18 @@ static drupe_status call_staged(const drupe_call *call, drupe_queue *queue, call
 {
     drupe_event *done = NULL;
     DRUPE_TRY(copies_in(call, queue, block));
-    const drupe_keep keep = block_keep(block);
-    const drupe_effects none = {0};
+    drupe_keep keeps[2] = {block_keep(block)};
+    drupe_effects effects = {0};
+    if (call->doubted) {
+        keeps[1] = drupe_memory_keep(call->doubted->memory, queue);
+        effects.reads = effects.writes = 2;
+    }
     const drupe_submission s = {.queue = queue,
                                 .ordered = true,
-                                .keeps = &keep,
-                                .nkeeps = 1,
+                                .keeps = keeps,
+                                .nkeeps = call->doubted ? 2 : 1,
                                 .label = call->label,
-                                .effects = &none};
+                                .effects = &effects};
     DRUPE_TRY(drupe_submit_host(&s, block_run, block, &done));
     drupe_status status = copies_out(call, queue, block, done);
     drupe_event_release(done);

@@ -121,7 +121,8 @@ static drupe_status packs_fold(job *j)
     while (j->count > most) {
         drupe_gather g = {.base = j->g.base, .mode = j->g.mode, .element = 8};
         size_t shape[DRUPE_MAX_DIMS];
-        index_pack folded = {.length = (int64_t)j->span.size, .step = 1};
+        /* Without elements nothing will be picked, wherever the indices lead. */
+        index_pack folded = {.length = j->span.size ? (int64_t)j->span.size : INT64_MAX, .step = 1};
         DRUPE_TRY(packs_broadcast(j->packs, together, &g.ndim, shape));
         DRUPE_TRY(drupe_array_result(j->packs[0].array.queue, DRUPE_MEM_DEVICE, DRUPE_INT64, g.ndim, shape,
                                      &folded.array));

@@ -31,7 +31,8 @@ static drupe_status report_open(drupe_queue *queue, drupe_array *report)
     return drupe_array_assign(report, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
 }
 
-static drupe_status report_tell(const drupe_gather *g, const drupe_array *report)
+/* `to`: what is no result if an index led nowhere. */
+static drupe_status report_tell(const drupe_gather *g, const drupe_array *report, const drupe_array *to)
 {
     const report_names names = {.length = {g->length[0], g->length[1]}, .axis = {g->axis[0], g->axis[1]}};
     if (g->mode != DRUPE_INDEX_RAISE) return DRUPE_OK;
@@ -42,6 +43,7 @@ static drupe_status report_tell(const drupe_gather *g, const drupe_array *report
                                           .arrays = &report,
                                           .count = 1,
                                           .brief = true,
+                                          .doubted = to,
                                           .reads = 1});
 }
 
@@ -92,7 +94,7 @@ drupe_status drupe_kernel_gather(drupe_target *target, const drupe_gather *g, co
     const drupe_array *const arrays[] = {to, from, index, raises ? &report : to}; /* else it is not looked at */
     drupe_status status = raises ? report_open(to->queue, &report) : DRUPE_OK;
     if (status == DRUPE_OK) status = launch(target, GATHER, drupe_dtype_bytes(g->element), arrays, 4, 1 | 8, &p);
-    if (status == DRUPE_OK) status = report_tell(g, &report);
+    if (status == DRUPE_OK) status = report_tell(g, &report, to);
     drupe_array_clear(&report);
     return status;
 }
@@ -105,7 +107,7 @@ drupe_status drupe_kernel_fold(drupe_target *target, const drupe_gather *g, cons
     const drupe_array *const arrays[] = {to, first, second, &report};
     drupe_status status = report_open(to->queue, &report);
     if (status == DRUPE_OK) status = launch(target, FOLD, DRUPE_INT64, arrays, 4, 1 | 8, &p);
-    if (status == DRUPE_OK) status = report_tell(g, &report);
+    if (status == DRUPE_OK) status = report_tell(g, &report, to);
     drupe_array_clear(&report);
     return status;
 }
@@ -132,7 +134,7 @@ drupe_status drupe_kernel_scatter(drupe_target *target, const drupe_gather *g, c
     drupe_status status = report_open(to->queue, &report);
     if (status == DRUPE_OK) status = claim(target, g, to, index, &report, &owner);
     if (status == DRUPE_OK) status = launch(target, SCATTER, drupe_dtype_bytes(g->element), arrays, 5, 1, &p);
-    if (status == DRUPE_OK) status = report_tell(g, &report);
+    if (status == DRUPE_OK) status = report_tell(g, &report, to);
     drupe_array_clear(&owner);
     drupe_array_clear(&report);
     return status;

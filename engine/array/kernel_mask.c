@@ -119,6 +119,7 @@ drupe_status drupe_kernel_mask_expand(drupe_target *target, const drupe_array *m
                              .arrays = arrays,
                              .count = 1,
                              .brief = true,
+                             .doubted = to,
                              .reads = 1};
     if (status == DRUPE_OK) status = drupe_array_call(&call);
     drupe_array_clear(&total);
