@@ -1,5 +1,6 @@
 /* Running sums and places of extremes along an axis: loops of the host over blocks [outer][n][inner]. */
 #include "array/array_room.h"
+#include "array/kernel_room.h"
 #include "array/order.h"
 #include "math/argreduce.h"
 #include "math/scan.h"
@@ -39,7 +40,10 @@ static drupe_status scan_submit(const drupe_array *in, const drupe_scan *scan, c
                              .count = 2,
                              .reads = 2,
                              .writes = 1};
-    drupe_status status = drupe_array_call(&call);
+    drupe_target *target;
+    drupe_status status = drupe_target_get(out->queue, &target);
+    if (status == DRUPE_OK)
+        status = drupe_target_remote(target) ? drupe_kernel_scan(target, scan, &packed, out) : drupe_array_call(&call);
     drupe_array_clear(&packed);
     return status;
 }
@@ -93,7 +97,11 @@ static drupe_status arg_submit(const drupe_array *in, const drupe_argreduce *wor
                              .count = 2,
                              .reads = 2,
                              .writes = 1};
-    drupe_status status = drupe_array_call(&call);
+    drupe_target *target;
+    drupe_status status = drupe_target_get(out->queue, &target);
+    if (status == DRUPE_OK)
+        status =
+            drupe_target_remote(target) ? drupe_kernel_argreduce(target, work, &packed, out) : drupe_array_call(&call);
     drupe_array_clear(&packed);
     return status;
 }

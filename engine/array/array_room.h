@@ -189,11 +189,40 @@ typedef struct drupe_call {
     size_t params_size;
     const drupe_array *const *arrays; /* borrowed; all on one queue, each C-contiguous with memory */
     size_t count;                     /* 1 to DRUPE_CALL_ARRAYS */
+    bool brief;                       /* the arrays are some words: copies of them are no news */
+    const drupe_array *doubted;       /* NULL, or whose elements count as not written if a brief call fails */
     uint32_t reads, writes;           /* bit i: arrays[i]; what is written and not read is written whole */
 } drupe_call;
 /* Queue the call on the arrays' queue. On a device whose memory the host cannot address the function works on
  * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
 drupe_status drupe_array_call(const drupe_call *call);
+
+/* --- kernel_call.c --------------------------------------------------------------------------------------
+ */
+
+/* Whether the host cannot reach into the device's memory, so that what is a loop of the host elsewhere had
+ * better be kernels. The form for GPUs on a CPU is a test's, and stands for such a device. */
+static inline bool drupe_target_remote(const drupe_target *target)
+{
+    return !target->cpu || target->gpu_form;
+}
+
+#define DRUPE_KERNEL_ARRAYS 5
+/* Such a kernel: one of SHAPE_ARG and so on. */
+typedef struct drupe_kernel_call {
+    kernel_parts parts;
+    const drupe_array *arrays[DRUPE_KERNEL_ARRAYS]; /* its pointers, in its order; all on one queue */
+    size_t count;
+    uint32_t reads, writes; /* bit i: arrays[i] */
+    const void *params;     /* copied */
+    size_t params_size;
+    size_t items; /* work-items that have something to do: groups beyond some per compute unit repeat */
+} drupe_kernel_call;
+drupe_status drupe_array_kernel(drupe_target *target, const drupe_kernel_call *call);
+/* The parts of a kernel in one type, stored as `dtype`. */
+kernel_parts drupe_kernel_parts(int shape, int variant, drupe_dtype dtype);
+/* The type that stands for all whose elements have as many bytes, for kernels that only move them. */
+drupe_dtype drupe_dtype_bytes(size_t size);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* The distinct elements of an array: a sort and a pass over it, in one call of the host. */
 #include "array/array_room.h"
+#include "array/kernel_room.h"
 #include "array/order.h"
 #include "math/scratch.h"
 #include "math/sort.h"
@@ -75,7 +76,11 @@ drupe_status drupe_array_unique(const drupe_array *in, bool equal_nan, const dru
         if (results[i])
             status = drupe_array_result(in->queue, drupe_memory_kind(in->memory), i == VALUES ? in->dtype : DRUPE_INT64,
                                         i == COUNT ? 0 : 1, &in->size, results[i]);
-    if (status == DRUPE_OK && in->size)
+    drupe_target *target;
+    if (status == DRUPE_OK) status = drupe_target_get(in->queue, &target);
+    if (status == DRUPE_OK && in->size && drupe_kernel_sorts(target, &(drupe_sort){.n = in->size}))
+        status = drupe_kernel_unique(target, &packed, equal_nan, out);
+    else if (status == DRUPE_OK && in->size)
         status = unique_submit(&packed, equal_nan, results);
     else if (status == DRUPE_OK)
         status = drupe_array_assign(out->count, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});

@@ -180,14 +180,18 @@ static drupe_status call_staged(const drupe_call *call, drupe_queue *queue, call
 {
     drupe_event *done = NULL;
     DRUPE_TRY(copies_in(call, queue, block));
-    const drupe_keep keep = block_keep(block);
-    const drupe_effects none = {0};
+    drupe_keep keeps[2] = {block_keep(block)};
+    drupe_effects effects = {0};
+    if (call->doubted) {
+        keeps[1] = drupe_memory_keep(call->doubted->memory, queue);
+        effects.reads = effects.writes = 2;
+    }
     const drupe_submission s = {.queue = queue,
                                 .ordered = true,
-                                .keeps = &keep,
-                                .nkeeps = 1,
+                                .keeps = keeps,
+                                .nkeeps = call->doubted ? 2 : 1,
                                 .label = call->label,
-                                .effects = &none};
+                                .effects = &effects};
     DRUPE_TRY(drupe_submit_host(&s, block_run, block, &done));
     drupe_status status = copies_out(call, queue, block, done);
     drupe_event_release(done);
@@ -202,9 +206,8 @@ drupe_status drupe_array_call(const drupe_call *call)
     drupe_queue *queue = call->arrays[0]->queue;
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_queue_pace(queue));
-    /* The form for GPUs on a CPU is a test's: it stands for a device that the host cannot reach into. */
-    const bool direct = target->cpu && !target->gpu_form;
-    if (!direct) DRUPE_TRY(staging_tell(call, queue));
+    const bool direct = !drupe_target_remote(target);
+    if (!direct && !call->brief) DRUPE_TRY(staging_tell(call, queue));
     call_block *block = block_new(call, !direct);
     if (!block) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for %s.", call->label);
     drupe_status status =

@@ -4,6 +4,7 @@
  * views are neither copied nor, when they are written, copied back. Indices become int64 on the device first,
  * which leaves one loop for all of their types. */
 #include "array/index_room.h"
+#include "array/kernel_room.h"
 #include "math/gather.h"
 #include <stddef.h>
 #include <string.h>
@@ -113,36 +114,45 @@ static drupe_status packs_broadcast(const index_pack *packs, int count, int *ndi
 /* Replace the first packs by one that holds positions in the array's memory, until few enough are left. */
 static drupe_status packs_fold(job *j)
 {
-    while (j->count > DRUPE_GATHER_ARRAYS) {
+    drupe_target *target;
+    DRUPE_TRY(drupe_target_get(j->packs[0].array.queue, &target));
+    const bool remote = drupe_target_remote(target); /* its kernels take one index array, and fold two */
+    const int most = remote ? 1 : DRUPE_GATHER_ARRAYS, together = remote ? 2 : DRUPE_GATHER_ARRAYS;
+    while (j->count > most) {
         drupe_gather g = {.base = j->g.base, .mode = j->g.mode, .element = 8};
         size_t shape[DRUPE_MAX_DIMS];
-        index_pack folded = {.length = (int64_t)j->span.size, .step = 1};
-        DRUPE_TRY(packs_broadcast(j->packs, DRUPE_GATHER_ARRAYS, &g.ndim, shape));
+        /* Without elements nothing will be picked, wherever the indices lead. */
+        index_pack folded = {.length = j->span.size ? (int64_t)j->span.size : INT64_MAX, .step = 1};
+        DRUPE_TRY(packs_broadcast(j->packs, together, &g.ndim, shape));
         DRUPE_TRY(drupe_array_result(j->packs[0].array.queue, DRUPE_MEM_DEVICE, DRUPE_INT64, g.ndim, shape,
                                      &folded.array));
-        packs_place(j->packs, DRUPE_GATHER_ARRAYS, 0, g.ndim, &g);
+        packs_place(j->packs, together, 0, g.ndim, &g);
         memcpy(g.shape, shape, sizeof(shape));
         memcpy(g.other, folded.array.strides, sizeof(g.other));
         const drupe_array *arrays[DRUPE_GATHER_ARRAYS + 1] = {&folded.array};
-        for (int k = 0; k < DRUPE_GATHER_ARRAYS; k++) arrays[k + 1] = &j->packs[k].array;
+        for (int k = 0; k < together; k++) arrays[k + 1] = &j->packs[k].array;
         drupe_gather_prepare(&g);
         const drupe_call call = {.label = "indices",
                                  .fn = run_fold,
                                  .params = &g,
                                  .params_size = sizeof(g),
                                  .arrays = arrays,
-                                 .count = DRUPE_GATHER_ARRAYS + 1,
+                                 .count = (size_t)together + 1,
                                  .writes = 1,
                                  .reads = ~UINT32_C(1)};
-        drupe_status status = folded.array.size ? drupe_array_call(&call) : DRUPE_OK;
+        drupe_status status = DRUPE_OK;
+        if (folded.array.size && remote && drupe_kernel_indexes(target, &g))
+            status = drupe_kernel_fold(target, &g, arrays[0], arrays[1], arrays[2]);
+        else if (folded.array.size)
+            status = drupe_array_call(&call);
         if (status != DRUPE_OK) {
             drupe_array_clear(&folded.array);
             return status;
         }
-        for (int k = 0; k < DRUPE_GATHER_ARRAYS; k++) drupe_array_clear(&j->packs[k].array);
-        j->count -= DRUPE_GATHER_ARRAYS - 1;
+        for (int k = 0; k < together; k++) drupe_array_clear(&j->packs[k].array);
+        j->count -= together - 1;
         j->packs[0] = folded;
-        memmove(j->packs + 1, j->packs + DRUPE_GATHER_ARRAYS, (size_t)(j->count - 1) * sizeof(*j->packs));
+        memmove(j->packs + 1, j->packs + together, (size_t)(j->count - 1) * sizeof(*j->packs));
         j->g.base = 0;
     }
     return DRUPE_OK;
@@ -239,7 +249,12 @@ static drupe_status job_submit(job *j, const char *label, drupe_call_fn fn, cons
 {
     const drupe_array *arrays[DRUPE_GATHER_ARRAYS + 2] = {first, second};
     for (int k = 0; k < j->count; k++) arrays[k + 2] = &j->packs[k].array;
+    drupe_target *target;
     drupe_gather_prepare(&j->g);
+    DRUPE_TRY(drupe_target_get(first->queue, &target));
+    if (drupe_kernel_indexes(target, &j->g))
+        return keeps ? drupe_kernel_scatter(target, &j->g, first, second, &j->packs[0].array)
+                     : drupe_kernel_gather(target, &j->g, first, second, &j->packs[0].array);
     const drupe_call call = {.label = label,
                              .fn = fn,
                              .params = &j->g,

@@ -1,5 +1,6 @@
 /* Indexing by masks, and repeats: what becomes of an array depends on how many elements are true. */
 #include "array/index_room.h"
+#include "array/kernel_room.h"
 #include "math/compact.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,14 @@ typedef struct mask_params {
     int ndim;
     size_t shape[DRUPE_MAX_DIMS];
 } mask_params;
+
+/* The target if masks have kernels there. */
+static drupe_target *kernels_for(const drupe_array *mask)
+{
+    drupe_target *target;
+    if (mask->ndim > DRUPE_KERNEL_DIMS || drupe_target_get(mask->queue, &target) != DRUPE_OK) return NULL;
+    return drupe_target_remote(target) ? target : NULL;
+}
 
 static drupe_status mask_call(const char *label, drupe_call_fn fn, const mask_params *params,
                               const drupe_array *const *arrays, size_t count, bool keeps)
@@ -68,7 +77,9 @@ drupe_status drupe_array_mask_count(const drupe_array *mask, drupe_array *counts
         status = drupe_array_assign(counts, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
     } else if ((status = drupe_array_contiguous_as(mask, DRUPE_BOOL, &packed)) == DRUPE_OK) {
         const drupe_array *const arrays[] = {counts, &packed};
-        status = mask_call("count", run_count, &(mask_params){.n = mask->size}, arrays, 2, false);
+        drupe_target *target = kernels_for(mask);
+        status = target ? drupe_kernel_mask_count(target, &packed, counts)
+                        : mask_call("count", run_count, &(mask_params){.n = mask->size}, arrays, 2, false);
         drupe_array_clear(&packed);
     }
     if (status != DRUPE_OK) drupe_array_clear(counts);
@@ -123,7 +134,9 @@ drupe_status drupe_array_mask_pick(const drupe_array *x, const drupe_array *mask
     if (status == DRUPE_OK) {
         const drupe_array *const arrays[] = {out, &packed, &packed_mask, counts};
         const mask_params params = {.n = mask->size, .row = row * drupe_dtype_size(x->dtype)};
-        status = mask_call("compact", run_pick, &params, arrays, 4, false);
+        drupe_target *target = kernels_for(mask);
+        status = target ? drupe_kernel_mask_compact(target, &packed_mask, counts, &packed, out)
+                        : mask_call("compact", run_pick, &params, arrays, 4, false);
     }
     drupe_array_clear(&packed_mask);
     drupe_array_clear(&packed);
@@ -144,7 +157,9 @@ drupe_status drupe_array_mask_positions(const drupe_array *mask, const drupe_arr
         mask_params params = {.ndim = mask->ndim};
         memcpy(params.shape, mask->shape, sizeof(params.shape));
         const drupe_array *const arrays[] = {out, &packed, counts};
-        status = mask_call("nonzero", run_positions, &params, arrays, 3, false);
+        drupe_target *target = kernels_for(mask);
+        status = target ? drupe_kernel_mask_positions(target, &packed, mask->ndim, mask->shape, counts, out)
+                        : mask_call("nonzero", run_positions, &params, arrays, 3, false);
         drupe_array_clear(&packed);
     }
     if (status != DRUPE_OK) drupe_array_clear(out);
@@ -152,6 +167,15 @@ drupe_status drupe_array_mask_positions(const drupe_array *mask, const drupe_arr
 }
 
 /* --- Assignment ----------------------------------------------------------------------------------------- */
+
+drupe_status drupe_mask_mismatch(size_t values, size_t count)
+{
+    return drupe_error_set(
+        DRUPE_E_INVALID,
+        "%zu values were assigned to the %zu elements where the mask is true: there has to "
+        "be one for each, or one for all",
+        values, count);
+}
 
 static drupe_status run_expand(void *const *pointers, const void *params)
 {
@@ -164,11 +188,7 @@ static drupe_status run_expand(void *const *pointers, const void *params)
     if (count == p->values) drupe_mask_expand(pointers[1], p->n, counts, p->row, pointers[2], pointers[0]);
     free(counts);
     if (count == p->values) return DRUPE_OK;
-    return drupe_error_set(
-        DRUPE_E_INVALID,
-        "%zu values were assigned to the %zu elements where the mask is true: there has to "
-        "be one for each, or one for all",
-        p->values, count);
+    return drupe_mask_mismatch(p->values, count);
 }
 
 /* `values`: contiguous, of the shape (number of values, ...), apart from x. */
@@ -182,7 +202,9 @@ static drupe_status expand(const drupe_array *x, const drupe_array *mask, const 
         for (int d = mask->ndim; d < x->ndim; d++) row *= x->shape[d];
         const drupe_array *const arrays[] = {&packed, &packed_mask, values};
         const mask_params params = {.n = mask->size, .row = row, .values = values->shape[0]};
-        status = mask_call("expand", run_expand, &params, arrays, values->size ? 3 : 2, true);
+        drupe_target *target = kernels_for(mask);
+        status = target ? drupe_kernel_mask_expand(target, &packed_mask, values, values->shape[0], &packed)
+                        : mask_call("expand", run_expand, &params, arrays, values->size ? 3 : 2, true);
     }
     if (status == DRUPE_OK && !drupe_array_contiguous(x))
         status = drupe_array_assign(x, &(drupe_operand){.array = &packed});

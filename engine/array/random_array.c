@@ -102,6 +102,26 @@ static drupe_status check(const drupe_array *state, const drupe_random_request *
     return DRUPE_OK;
 }
 
+/* On GPUs: the numbers, then the state behind them. */
+static drupe_status uniform_kernel(drupe_target *target, const drupe_array *state, const drupe_array *out)
+{
+    const size_t each = out->dtype == DRUPE_FLOAT64 ? 4 : 8; /* numbers of a block */
+    const drupe_random_params p = {.n = (drupe_i64)out->size, .wide = out->dtype == DRUPE_FLOAT64};
+    drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_RANDOM, 0, out->dtype),
+                              .arrays = {out, state},
+                              .count = 2,
+                              .reads = 2,
+                              .writes = 1,
+                              .params = &p,
+                              .params_size = sizeof p,
+                              .items = out->size / each + 1};
+    DRUPE_TRY(drupe_array_kernel(target, &call));
+    call.parts = drupe_kernel_parts(SHAPE_RANDOM, 1, DRUPE_INT64);
+    call.arrays[0] = state;
+    call.count = call.reads = call.items = 1;
+    return drupe_array_kernel(target, &call);
+}
+
 drupe_status drupe_array_random(const drupe_array *state, const drupe_random_request *request,
                                 drupe_dtype dtype, int ndim, const size_t *shape, drupe_array *out)
 {
@@ -125,7 +145,12 @@ drupe_status drupe_array_random(const drupe_array *state, const drupe_random_req
             call.reads |= 1u << call.count;
             arrays[call.count++] = request->arrays[i];
         }
-    drupe_status status = drupe_array_call(&call);
+    drupe_target *target;
+    drupe_status status = drupe_target_get(state->queue, &target);
+    if (status == DRUPE_OK)
+        status = request->what == DRUPE_RANDOM_UNIFORM && drupe_target_remote(target)
+                     ? uniform_kernel(target, state, out)
+                     : drupe_array_call(&call);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
 }

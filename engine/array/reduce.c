@@ -9,12 +9,15 @@
 
 /* Elements per work-item or split, below which another one does not pay. */
 #define GRAIN_CPU     16384
-#define GRAIN_GPU     1024
 #define BRIEF_ITEMS   131072 /* elements that the host's own kernels reduce while a worker would wake up */
+#define GRAIN_GPU     4096
+#define GRAIN_COLUMN  32
+#define GRAIN_MEMBER  16
 #define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
 #define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
 #define HOST_COLUMNS  4096 /* the host's own kernels: whole rows, which lie one after the other in memory */
 #define COLUMN_NARROW 8
+#define COMBINE_ROWS  64 /* partial results of a GPU's column that a group is worth */
 
 typedef struct reduction {
     drupe_target *target;
@@ -96,27 +99,48 @@ static bool is_brief(const drupe_target *t, const reduce_step *step)
     return t->builtin && near == 1 && p->extent >= 64 && p->outputs * p->extent <= BRIEF_ITEMS;
 }
 
-/* How often to split the extent so that every compute unit has work. */
-static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
+static drupe_i64 splits_of(const reduce_step *step, drupe_i64 tasks, drupe_i64 wanted, drupe_i64 grain)
 {
-    const drupe_reduce_params *p = &step->p;
-    if (is_brief(t, step)) return 1;
-    drupe_i64 tasks = p->outputs, grain = GRAIN_CPU, wanted = (drupe_i64)t->units * 2;
+    if (tasks >= wanted || step->p.extent < 2 * grain) return 1;
+    const drupe_i64 most = step->p.extent / grain, splits = (wanted + tasks - 1) / tasks;
+    return splits < most ? splits : most;
+}
+
+/* On a GPU: as many groups as it can hold twice, so that none of its units is left without work early, and
+ * for rows as few work-items to each as leaves them GRAIN_MEMBER elements. */
+static void choose_gpu(const drupe_target *t, reduce_step *step)
+{
+    drupe_reduce_params *p = &step->p;
+    const drupe_i64 groups = (drupe_i64)t->units * 16;
+    p->team = 1;
     if (step->shape == SHAPE_COLUMN) {
+        p->splits = splits_of(step, p->outputs, groups * (drupe_i64)t->group, GRAIN_COLUMN);
+        return;
+    }
+    p->splits = splits_of(step, p->outputs, groups, GRAIN_GPU);
+    const drupe_i64 each = p->extent / p->splits;
+    while (p->team < (drupe_i32)t->group && p->team * GRAIN_MEMBER < each) p->team *= 2;
+    /* Few short rows: more work-items hide more of the memory's latency. */
+    while (p->team < (drupe_i32)t->group && p->team < each && p->outputs * p->splits * p->team < groups * 64)
+        p->team *= 2;
+}
+
+/* How often to split the extent so that every compute unit has work. */
+static void choose_splits(const drupe_target *t, reduce_step *step)
+{
+    drupe_reduce_params *p = &step->p;
+    const drupe_i64 wanted = (drupe_i64)t->units * (t->builtin ? 4 : 2);
+    if (t->gpu_form) {
+        choose_gpu(t, step);
+    } else if (is_brief(t, step)) {
+        p->splits = 1;
+    } else if (step->shape == SHAPE_COLUMN) {
         const drupe_i64 inner = p->shape[p->ndim - 1] > 0 ? p->shape[p->ndim - 1] : 1;
         const drupe_i64 most = t->builtin ? HOST_COLUMNS : COLUMN_BLOCK, block = inner < most ? inner : most;
-        if (!t->gpu_form) tasks = p->outputs / inner * ((inner + block - 1) / block);
-        grain = t->gpu_form ? 32 : GRAIN_CPU / block;
-        wanted *= t->gpu_form ? (drupe_i64)t->group : t->builtin ? 2 : 1;
-    } else if (t->gpu_form) {
-        grain = GRAIN_GPU;
-        wanted *= 4;
-    } else if (t->builtin) {
-        wanted *= 2;
+        p->splits = splits_of(step, p->outputs / inner * ((inner + block - 1) / block), wanted, GRAIN_CPU / block);
+    } else {
+        p->splits = splits_of(step, p->outputs, wanted, GRAIN_CPU);
     }
-    if (tasks >= wanted || p->extent < 2 * grain) return 1;
-    const drupe_i64 most = p->extent / grain, splits = (wanted + tasks - 1) / tasks;
-    return splits < most ? splits : most;
 }
 
 /* What a step reads and writes: the place of its elements in memory, for checked mode, and where it begins.
@@ -156,7 +180,7 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
         key.layout = LAYOUT_STRIDED;
     const size_t tasks = (size_t)(p.outputs * p.splits), each = (size_t)(p.extent / p.splits + 1);
     if (t->gpu_form)
-        drupe_target_range(t, step->shape == SHAPE_ROW ? tasks * t->group : tasks, 1, &range);
+        drupe_target_range(t, tasks * (size_t)p.team, 1, &range);
     else
         drupe_target_range(t, tasks * each, is_brief(t, step) ? 2 * BRIEF_ITEMS : GRAIN_CPU, &range);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &out.pointer},
@@ -181,7 +205,9 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
 static drupe_status step_combine(const reduction *r, const reduce_step *first, const drupe_array *partial,
                                  const drupe_array *out)
 {
-    reduce_step last = {.shape = first->shape};
+    /* Many partial results of few outputs are too much for a work-item to each of these. */
+    const bool rows = r->target->gpu_form && first->p.splits >= COMBINE_ROWS;
+    reduce_step last = {.shape = rows ? SHAPE_ROW : first->shape};
     drupe_reduce_params *p = &last.p;
     p->outputs = first->p.outputs;
     p->extent = first->p.splits;
@@ -190,6 +216,10 @@ static drupe_status step_combine(const reduction *r, const reduce_step *first, c
     p->shape[0] = p->outputs;
     p->stride = first->shape == SHAPE_COLUMN ? p->outputs : 1;
     p->strides[0] = first->shape == SHAPE_COLUMN ? 1 : p->extent;
+    p->team = 1;
+    while (r->target->gpu_form && last.shape == SHAPE_ROW && p->team < (drupe_i32)r->target->group &&
+           p->team < p->extent)
+        p->team *= 2;
     return step_submit(r, &last, partial->queue, end_of(r, out, true, 0), end_of(r, partial, false, 0));
 }
 
@@ -226,7 +256,7 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
         p->strides[d] = s->kept.strides[0][d];
     }
     choose_shape(s, &step);
-    p->splits = choose_splits(r->target, &step);
+    choose_splits(r->target, &step);
     const step_end from = end_of(r, in, false, s->offset);
     if (p->splits == 1) return step_submit(r, &step, in->queue, end_of(r, out, true, 0), from);
     DRUPE_TRY(look_first(r, &step, in, out, s->offset, &known));

@@ -101,8 +101,10 @@ static const dtype_row *result_type(const kernel_parts *key)
 static void append_arithmetic(drupe_text *text, const kernel_parts *key, const dtype_row *compute)
 {
     static const char *const unsigned_types[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
-    drupe_text_printf(text, "#define KIND_INT %d\n#define KIND_UINT %d\n#define KIND_FLOAT %d\n",
-                      compute->kind == KIND_INT, compute->kind == KIND_UINT, compute->kind == KIND_FLOAT);
+    drupe_text_printf(text,
+                      "#define KIND_INT %d\n#define KIND_UINT %d\n#define KIND_FLOAT %d\n#define KIND_COMPLEX %d\n",
+                      compute->kind == KIND_INT, compute->kind == KIND_UINT, compute->kind == KIND_FLOAT,
+                      compute->kind == KIND_COMPLEX);
     if (compute->kind == KIND_INT || compute->kind == KIND_UINT)
         drupe_text_printf(text, "#define TUNSIGNED %s\n#define TWRAP %s\n", unsigned_types[compute->size],
                           compute->size < 4 ? "uint" : unsigned_types[compute->size]);
@@ -156,15 +158,59 @@ static void define_map(drupe_text *text, const kernel_parts *key, const op_row *
     if (row->vector_limit) drupe_text_printf(text, "#define VECTOR_LIMIT %s\n", row->vector_limit);
 }
 
-static void define_reduction(drupe_text *text, const kernel_parts *key, const op_row *row)
+/* What combines two elements, and what it starts from. */
+static void define_combination(drupe_text *text, const op_row *row, int kind)
 {
-    const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
     drupe_text_printf(text, "#define OP(a, b) (%s)\n", row->expression[kind]);
     drupe_text_printf(text,
                       kind == KIND_COMPLEX ? "#define IDENTITY ((TC)(%s, 0))\n" : "#define IDENTITY %s\n",
                       row->identity);
+}
+
+static void define_reduction(drupe_text *text, const kernel_parts *key, const op_row *row, bool checked)
+{
+    define_combination(text, row, drupe_dtype_row((drupe_dtype)key->compute)->kind);
     drupe_text_printf(text, "#define COLUMN %d\n#define STRIDED %d\n", key->shape == SHAPE_COLUMN,
                       key->layout == LAYOUT_STRIDED);
+    const dtype_row *in = drupe_dtype_row((drupe_dtype)key->in[0]);
+    const bool wide = !checked && key->layout != LAYOUT_STRIDED && in->kind != KIND_COMPLEX &&
+                      key->in[0] != DRUPE_FLOAT16;
+    drupe_text_printf(text, "#define WIDE %d\n", wide ? 16 / (int)in->size : 1);
+}
+
+/* Kernels for GPUs that are no operation's. */
+static const struct {
+    const char *name;
+    const char *const *lines;
+} others[] = {[SHAPE_ARG] = {"arg", source_arg_gpu_cl},          [SHAPE_INDEX] = {"index", source_index_gpu_cl},
+              [SHAPE_MASK] = {"mask", source_mask_gpu_cl},       [SHAPE_SCAN] = {"scan", source_scan_gpu_cl},
+              [SHAPE_SEARCH] = {"search", source_search_gpu_cl}, [SHAPE_SORT] = {"sort", source_sort_gpu_cl},
+              [SHAPE_UNIQUE] = {"unique", source_unique_gpu_cl},
+              [SHAPE_RANDOM] = {"random", source_random_gpu_cl}};
+
+/* Keys by which a type is sorted: 0 unsigned, 1 with a sign, 2 floats, 3 pairs of floats. */
+static void define_key(drupe_text *text, const dtype_row *row)
+{
+    const int kind = row->kind == KIND_COMPLEX ? 3 : row->kind == KIND_FLOAT ? 2 : row->kind == KIND_INT;
+    const int size = (int)(kind == 3 ? row->size / 2 : row->size);
+    drupe_text_printf(text, "#define KEY_KIND %d\n#define KEY_BITS %d\n#define KEY_BYTES %d\n", kind, 8 * size,
+                      size == 8 ? 8 : 4);
+}
+
+static void render_other(drupe_text *text, const kernel_parts *key)
+{
+    append_lines(text, source_params_gpu_h);
+    drupe_text_printf(text, "#define VARIANT %d\n", key->op);
+    if (key->shape == SHAPE_SCAN) {
+        const int op = key->op & SCAN_PRODUCT ? DRUPE_OP_PROD : DRUPE_OP_SUM;
+        define_combination(text, drupe_op_row(op), drupe_dtype_row((drupe_dtype)key->compute)->kind);
+        drupe_text_printf(text, "#define SUMS %d\n#define COLUMN %d\n", (key->op & SCAN_SUMS) != 0,
+                          (key->op & SCAN_COLUMN) != 0);
+    }
+    if (key->shape == SHAPE_SORT) define_key(text, drupe_dtype_row((drupe_dtype)key->in[0]));
+    if (key->shape == SHAPE_RANDOM)
+        drupe_text_printf(text, "#define WORD_BYTES %d\n", (int)drupe_dtype_size((drupe_dtype)key->out));
+    append_lines(text, others[key->shape].lines);
 }
 
 drupe_status drupe_render_program(const drupe_target *target, const kernel_recipe *recipe, drupe_text *text)
@@ -180,6 +226,10 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);
     define_types(text, key);
+    if (key->shape >= SHAPE_ARG) {
+        render_other(text, key);
+        return drupe_text_check(text);
+    }
     switch (key->shape) {
     case SHAPE_MATMUL:
         drupe_text_printf(text, "#define MULTIPLY(r, x, y) %s\n", drupe_multiply_text(kind));
@@ -193,7 +243,9 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
         define_map(text, key, drupe_op_row(key->op));
         append_lines(text, source_map_cl);
         break;
-    default: define_reduction(text, key, drupe_op_row(key->op)); append_lines(text, source_reduce_cl);
+    default:
+        define_reduction(text, key, drupe_op_row(key->op), target->checked);
+        append_lines(text, target->gpu_form ? source_reduce_gpu_cl : source_reduce_cl);
     }
     return drupe_text_check(text);
 }
@@ -204,6 +256,10 @@ void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, 
     drupe_recipe_read(recipe, key);
     const char *suffix = drupe_dtype_row((drupe_dtype)key->compute)->suffix;
     const op_row *row = drupe_op_row(key->op);
+    if (key->shape >= SHAPE_ARG) {
+        snprintf(name, size, "%s%d_%s", others[key->shape].name, key->op, suffix);
+        return;
+    }
     switch (key->shape) {
     case SHAPE_MATMUL: snprintf(name, size, "matmul_%s", suffix); break;
     case SHAPE_SEQUENCE: snprintf(name, size, "sequence_%s", suffix); break;

@@ -1,5 +1,6 @@
 /* Searches in sorted arrays, sets, counts, lines through points: loops of the host. */
 #include "array/array_room.h"
+#include "array/kernel_room.h"
 #include "array/order.h"
 #include "math/counting.h"
 #include "math/scratch.h"
@@ -116,7 +117,12 @@ drupe_status drupe_array_search(const drupe_array *sorted, const drupe_array *va
     drupe_status status = inputs_add(&in, sorted, common);
     if (status == DRUPE_OK) status = inputs_add(&in, values, common);
     if (status == DRUPE_OK && sorter) status = inputs_add(&in, sorter, DRUPE_INT64);
-    if (status == DRUPE_OK) status = submit("searchsorted", search_call, &params, sizeof params, &in, out);
+    drupe_target *target;
+    if (status == DRUPE_OK) status = drupe_target_get(out->queue, &target);
+    if (status == DRUPE_OK && !sorter && drupe_target_remote(target))
+        status = drupe_kernel_search(target, &params.search, &in.arrays[0], &in.arrays[1], out);
+    else if (status == DRUPE_OK)
+        status = submit("searchsorted", search_call, &params, sizeof params, &in, out);
     inputs_clear(&in);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
@@ -155,7 +161,12 @@ drupe_status drupe_array_isin(const drupe_array *values, const drupe_array *set,
     inputs in = {.count = 0};
     drupe_status status = inputs_add(&in, values, common);
     if (status == DRUPE_OK) status = inputs_add(&in, set, common);
-    if (status == DRUPE_OK) status = submit("isin", isin_call, &search, sizeof search, &in, out);
+    drupe_target *target;
+    if (status == DRUPE_OK) status = drupe_target_get(out->queue, &target);
+    if (status == DRUPE_OK && drupe_kernel_sorts(target, &(drupe_sort){.n = set->size}))
+        status = drupe_kernel_isin(target, &search, &in.arrays[1], &in.arrays[0], out);
+    else if (status == DRUPE_OK)
+        status = submit("isin", isin_call, &search, sizeof search, &in, out);
     inputs_clear(&in);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;

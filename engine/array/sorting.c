@@ -1,5 +1,6 @@
 /* Sorts along an axis. The loops sort rows: another axis than the last is moved there, and back afterwards. */
 #include "array/array_room.h"
+#include "array/kernel_room.h"
 #include "array/order.h"
 #include "math/sort.h"
 
@@ -34,6 +35,9 @@ static drupe_status sort_submit(const drupe_array *in, const drupe_sort *sort, c
                              .count = count,
                              .reads = 1,
                              .writes = count == 3 ? 6 : 2};
+    drupe_target *target;
+    DRUPE_TRY(drupe_target_get(in->queue, &target));
+    if (drupe_kernel_sorts(target, sort)) return drupe_kernel_sort(target, sort, in, values, indices);
     return drupe_array_call(&call);
 }
 

@@ -3,8 +3,7 @@
  *   row      the reduced axis is run through per output; STRIDED 0: its elements are neighbours
  *   column   the outputs of the last kept axis are run through per reduced index
  *
- * CPU form: a chunk of outputs or splits per work-item, LANES accumulators. GPU form: row kernels give a
- * work-group to each output and split and fold in local memory, column kernels a work-item.
+ * A chunk of outputs or splits per work-item, LANES accumulators; reduce_gpu.cl has the form for GPUs.
  *
  * C99: the loops over blocks in the compute type; host_reduce.h does the rest. TW carries the result from
  * block to block. Where PLAIN(a, b) is defined, it does the same as OP in fewer instructions unless b is NaN, and
@@ -122,7 +121,6 @@ static void CAT(NAME, _by_column)(size_t begin, size_t end, size_t size, const v
 
 #else
 #define LANES 16
-#define GROUP 256
 #define WIDTH 64
 /* Offset of output o in the kept dimensions before `ndim`. */
 static inline i64 reduce_base(const drupe_reduce_params *p, i64 o, int ndim)
@@ -140,18 +138,6 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
 {
     const int last = p.ndim - 1;
     const i64 per = (p.extent + p.splits - 1) / p.splits;
-#if FORM_GPU
-    for (i64 t = get_global_id(0); t < p.outputs * p.splits; t += get_global_size(0)) {
-        const i64 s = t / p.outputs, to = min(p.extent, (s + 1) * per);
-        const i64 base = reduce_base(&p, t % p.outputs, p.ndim);
-        TC r = IDENTITY;
-        for (i64 i = s * per; i < to; i++) {
-            const TC b = LOAD0(GET(1, in, base + i * p.stride));
-            r = (TC)(OP(r, b));
-        }
-        PUT(0, out, t, STORE(r))
-    }
-#else
     const i64 inner = p.shape[last], step = p.strides[last], blocks = (inner + WIDTH - 1) / WIDTH;
     const i64 rows = p.outputs / inner, tasks = blocks * rows * p.splits, items = get_global_size(0);
     const i64 share = (tasks + items - 1) / items, from = get_global_id(0) * share;
@@ -171,7 +157,6 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
         const i64 to_out = s * p.outputs + row * inner + j;
         for (i64 k = 0; k < width; k++) PUT(0, out, to_out + k, STORE(r[k]))
     }
-#endif
 }
 
 #else
@@ -180,30 +165,6 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
 #else
 #define AT(i) LOAD0(GET(1, in, base + (i)))
 #endif
-#if FORM_GPU
-KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)
-{
-    LOCAL TC scratch[GROUP];
-    const i64 per = (p.extent + p.splits - 1) / p.splits;
-    const int local_id = get_local_id(0), group = get_local_size(0);
-    for (i64 t = get_group_id(0); t < p.outputs * p.splits; t += get_num_groups(0)) {
-        const i64 s = t % p.splits, to = min(p.extent, (s + 1) * per);
-        const i64 base = reduce_base(&p, t / p.splits, p.ndim);
-        TC r = IDENTITY;
-        for (i64 i = s * per + local_id; i < to; i += group) {
-            const TC b = AT(i);
-            r = (TC)(OP(r, b));
-        }
-        scratch[local_id] = r;
-        for (int fold = group / 2; fold > 0; fold /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (local_id < fold) scratch[local_id] = (TC)(OP(scratch[local_id], scratch[local_id + fold]));
-        }
-        if (local_id == 0) PUT(0, out, t, STORE(scratch[0]))
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-}
-#else
 KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)
 {
     const i64 per = (p.extent + p.splits - 1) / p.splits, tasks = p.outputs * p.splits;
@@ -238,7 +199,6 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
         PUT(0, out, t, STORE((TC)result))
     }
 }
-#endif
 #undef AT
 #endif
 #endif

@@ -1,9 +1,9 @@
-/* kernels [some]: every generated kernel once under Oclgrind, whose log must be empty.
+/* kernels [some | gpu]: every generated kernel once under Oclgrind, whose log must be empty.
  *
  * Started without Oclgrind it starts itself under it and looks at the log, after it has seen that a kernel
  * that writes too far does get into the log. Each operation runs in both forms of its kernels, in all
- * layouts, on all pairs of types; with `some` on operands of one type, of which a third is left out in turn.
- * Instrumented, they run on operands of one type, and must report nothing. */
+ * layouts, on all pairs of types; with `some` on operands of one type, of which a third is left out in turn;
+ * with `gpu` not at all. Instrumented, they run on operands of one type, and must report nothing. */
 #include "oclgrind/runner.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void run_flat(runner *r, launch *l, int arity, drupe_map_head *head)
         l->spans[0].elements = N;
         for (int i = 0; i < arity; i++) {
             bool constant = constants >> i & 1;
-            l->spans[i + 1] = constant ? (span){-1, 1} : (span){l->key.in[i], N};
+            l->spans[i + 1] = constant ? (span){-1, 1, 0} : (span){l->key.in[i], N, 0};
         }
         l->params = head;
         l->params_size = sizeof *head;
@@ -48,9 +48,9 @@ static void run_strided(runner *r, launch *l, int arity, const drupe_map_head *h
     p.head.constants = 0;
     l->key.layout = LAYOUT_STRIDED;
     l->spans[0].elements = 2 * 7 + 5;
-    l->spans[1] = (span){l->key.in[0], 15};
-    l->spans[2] = (span){l->key.in[1], arity > 1 ? 9 : 0};
-    l->spans[3] = (span){l->key.in[2], arity > 2 ? 15 : 0};
+    l->spans[1] = (span){l->key.in[0], 15, 0};
+    l->spans[2] = (span){l->key.in[1], arity > 1 ? 9 : 0, 0};
+    l->spans[3] = (span){l->key.in[2], arity > 2 ? 15 : 0, 0};
     l->params = &p;
     l->params_size = sizeof p;
     runner_launch(r, l);
@@ -99,9 +99,9 @@ static void run_reduction(runner *r, int op, int in)
         drupe_reduce_params p;
         size_t elements;
     } cases[] = {
-        {SHAPE_ROW, 0, {3, N, 1, 1, {3}, {N}, 1, 0, 0, 0}, 3 * N},
-        {SHAPE_ROW, 0, {3, N, 1, 2, {3}, {N}, 1, 0, 0, 0}, 3 * N},
-        {SHAPE_ROW, LAYOUT_STRIDED, {3, N, 3, 1, {3}, {1}, 1, 0, 0, 0}, 3 * N},
+        {SHAPE_ROW, 0, {3, N, 1, 1, {3}, {N}, 1, 0, 0, 4}, 3 * N},
+        {SHAPE_ROW, 0, {3, N, 1, 2, {3}, {N}, 1, 0, 0, 16}, 3 * N},
+        {SHAPE_ROW, LAYOUT_STRIDED, {3, N, 3, 1, {3}, {1}, 1, 0, 0, 2}, 3 * N},
         {SHAPE_COLUMN, LAYOUT_STRIDED, {5, 7, 5, 1, {5}, {1}, 1, 0, 0, 0}, 35},
         {SHAPE_COLUMN, LAYOUT_STRIDED, {140, 3, 140, 2, {2, 70}, {70, 1}, 2, 0, 0, 0}, 420},
     };
@@ -177,11 +177,11 @@ static void run_op(runner *r, int op, bool all)
     }
 }
 
-static int run_all(bool all)
+static int run_all(bool all, bool operations)
 {
     runner r;
     runner_open(&r);
-    for (int form = 0; form < 4; form++) {
+    for (int form = 0; operations && form < 4; form++) {
         r.target.gpu_form = form % 2;
         r.target.checked = form / 2;
         for (int op = 0; op < OP_TABLE_COUNT; op++) run_op(&r, op, all && !r.target.checked);
@@ -191,6 +191,9 @@ static int run_all(bool all)
             run_sequence(&r, dtype);
         }
     }
+    r.target.gpu_form = true;
+    r.target.checked = false;
+    run_gpu_kernels(&r);
     printf("%zu kernels of %zu programs\n", r.kernels, r.nbuilt);
     runner_close(&r);
     return 0;
@@ -239,7 +242,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "all";
     if (getenv("DRUPE_UNDER_OCLGRIND"))
-        return strcmp(what, "trespass") == 0 ? run_trespass() : run_all(strcmp(what, "all") == 0);
+        return strcmp(what, "trespass") == 0 ? run_trespass() : run_all(strcmp(what, "all") == 0, strcmp(what, "gpu") != 0);
     char folder[] = "/tmp/drupe-oclgrind-XXXXXX", log[64];
     if (!mkdtemp(folder)) return 1;
     snprintf(log, sizeof log, "%s/log", folder);

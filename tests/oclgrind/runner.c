@@ -77,11 +77,11 @@ static cl_program find_program(runner *r, const kernel_parts *key, const char *n
 /* --- Launching ------------------------------------------------------------------------------------------ */
 
 /* Small numbers, none of them zero, and one that is too large for the wide trigonometric functions. */
-static void store(char *to, int dtype, size_t i)
+static void store(char *to, int dtype, int content, size_t i)
 {
-    const int small = (int)(i % 5) + 1;
+    const int small = content == CONTENT_ZERO ? 0 : content == CONTENT_NUMBERS ? (int)i + 1 : (int)(i % 5) + 1;
     const bool whole = drupe_dtype_row((drupe_dtype)dtype)->kind < KIND_FLOAT;
-    const bool truth = dtype == DRUPE_BOOL, large = i == 3 && dtype != DRUPE_FLOAT16;
+    const bool truth = dtype == DRUPE_BOOL, large = i == 3 && dtype != DRUPE_FLOAT16 && !content;
     drupe_scalar value = {.kind = whole ? DRUPE_SCALAR_KIND_INT : DRUPE_SCALAR_KIND_FLOAT,
                           .i = truth ? (int)(i % 2) : small,
                           .f = large ? 1e6 : small * 0.5};
@@ -94,11 +94,11 @@ static cl_mem make_buffer(runner *r, const span *part, bool output, const char *
     char *content = malloc(bytes);
     cl_int code;
     if (!content) abort();
-    for (size_t i = 0; i < part->elements; i++) store(content + i * width, part->dtype, i);
+    for (size_t i = 0; i < part->elements; i++) store(content + i * width, part->dtype, (int)part->content, i);
     cl_mem buffer = clCreateBuffer(r->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     need(code, "clCreateBuffer", name);
     /* An output is left as it is, so that reading it back finds what the kernel forgot to write. */
-    if (!output)
+    if (!output || part->content)
         need(clEnqueueWriteBuffer(r->queue, buffer, CL_TRUE, 0, bytes, content, 0, NULL, NULL), "writing",
              name);
     free(content);
@@ -132,10 +132,10 @@ static void check_bounds(runner *r, cl_mem buffer, const char *name)
 
 static void run_kernel(runner *r, cl_kernel kernel, const launch *l, const char *name)
 {
-    cl_mem buffers[DRUPE_KERNEL_INPUTS + 1] = {NULL};
+    cl_mem buffers[RUNNER_SPANS] = {NULL};
     cl_mem bounds = r->target.checked ? make_bounds(r, l, name) : NULL;
     cl_uint index = 0;
-    for (int i = 0; i <= DRUPE_KERNEL_INPUTS && l->spans[i].elements; i++) {
+    for (int i = 0; i < RUNNER_SPANS && l->spans[i].elements; i++) {
         bool again = l->spans[i].dtype < 0;
         if (!again) buffers[i] = make_buffer(r, &l->spans[i], i == 0, name);
         cl_mem *buffer = again ? &buffers[0] : &buffers[i];
@@ -147,7 +147,7 @@ static void run_kernel(runner *r, cl_kernel kernel, const launch *l, const char 
          name);
     need(clFinish(r->queue), "clFinish", name);
     if (bounds) check_bounds(r, bounds, name);
-    for (int i = 0; i <= DRUPE_KERNEL_INPUTS; i++) {
+    for (int i = 0; i < RUNNER_SPANS; i++) {
         if (buffers[i]) clReleaseMemObject(buffers[i]);
     }
 }

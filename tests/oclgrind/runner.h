@@ -20,16 +20,20 @@ typedef struct runner {
     size_t nbuilt, capacity, kernels;
 } runner;
 
+#define RUNNER_SPANS DRUPE_KERNEL_ARRAYS
+
 /* One buffer argument: so many elements of a type, no byte more. */
 typedef struct span {
     int dtype;
     size_t elements;
+    enum { CONTENT_SMALL, CONTENT_ZERO, CONTENT_NUMBERS } content; /* small numbers; 0; 1, 2, 3 ... */
 } span;
 
 typedef struct launch {
     kernel_parts key;
-    span spans[DRUPE_KERNEL_INPUTS +
-               1]; /* the output first; elements 0: there is none; dtype -1: the output once more */
+    /* The output first, left as it is if its content is small; elements 0: there is none; dtype -1: the output once
+     * more. */
+    span spans[RUNNER_SPANS];
     const void *params;
     size_t params_size;
     size_t global, local;
@@ -42,5 +46,8 @@ void runner_close(runner *r);
 void runner_launch(runner *r, const launch *l);
 /* A kernel that writes one element too far. */
 void runner_trespass(runner *r);
+
+/* kernels_gpu.c: all of those that no operation has. */
+void run_gpu_kernels(runner *r);
 
 #endif
