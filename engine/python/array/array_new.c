@@ -20,7 +20,7 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
         drupe_array_clear(array);
     else
         *drupe_py_array_of(self) = *array;
-    memset(array, 0, sizeof *array);
+    drupe_array_none(array);
     if (self && !tell_copies()) Py_CLEAR(self);
     return self;
 }

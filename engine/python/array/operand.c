@@ -211,7 +211,8 @@ PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand
 PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                               size_t spent, PyObject *out)
 {
-    drupe_array result = {0};
+    drupe_array result;
+    drupe_array_none(&result);
     if (has_integer_powers(op, operands)) {
         if (!powers_check(state, operands[1].array)) return NULL;
         spent = count; /* others may have got hold of it */
