@@ -241,7 +241,7 @@ def test_outputs_of_numpys_functions(device):
     ("np.sin(x, where=x > 1)", "where="), ("np.add(x, x, dtype='float32')", "dtype=.*astype"),
     ("np.sum(x, where=x > 1)", "where="), ("np.sum(x, initial=5)", "initial="),
     ("np.add.reduce(x, initial=5)", "initial"), ("np.polyfit(x, x, 1)", "asnumpy"),
-    ("np.add.at(x, 0, 1)", r"add\.at"), ("np.frexp(x)", r"asnumpy"), ("np.spacing(x)", "asnumpy"),
+    ("np.add.at(x, 0, 1)", r"add\.at"), ("np.spacing(x)", "asnumpy"),
     ("np.add.reduceat(x, [0])", "reduceat"), ("np.resize(x, 5)", r"tile\(\)"),
     ("np.linalg.tensorsolve(x, x)", r"numpy\.linalg\.tensorsolve"), ("np.ones(3) + x", r"operator \+.*asarray\(x\)"),
     ("np.ones(3) == x", r"operator ==.*asarray\(x\)"), ("x * np.ones(3)", r"operator \*.*asarray\(x\)"),
