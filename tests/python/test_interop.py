@@ -143,10 +143,9 @@ GPU = """
             refused(x)
     with pytest.raises(BufferError, match=r"x\\.asnumpy\\(\\)"):
         memoryview(x)
-    assert x.__dlpack_device__()[0] == 4
-    for options in ({}, {"dl_device": (1, 0), "copy": False}, {"copy": True}):
-        with pytest.raises(BufferError, match="dl_device"):
-            x.__dlpack__(**options)
+    assert x.__dlpack_device__()[0] == 12  # an extension device
+    with pytest.raises(BufferError, match="copy=False"):
+        x.__dlpack__(dl_device=(1, 0), copy=False)
     class Host:
         def __dlpack_device__(self):
             return 1, 0
@@ -242,7 +241,7 @@ def test_outputs_of_numpys_functions(device):
     ("np.sin(x, where=x > 1)", "where="), ("np.add(x, x, dtype='float32')", "dtype=.*astype"),
     ("np.sum(x, where=x > 1)", "where="), ("np.sum(x, initial=5)", "initial="),
     ("np.add.reduce(x, initial=5)", "initial"), ("np.polyfit(x, x, 1)", "asnumpy"),
-    ("np.add.at(x, 0, 1)", r"add\.at"), ("np.frexp(x)", r"asnumpy"), ("np.spacing(x)", "asnumpy"),
+    ("np.add.at(x, 0, 1)", r"add\.at"), ("np.spacing(x)", "asnumpy"),
     ("np.add.reduceat(x, [0])", "reduceat"), ("np.resize(x, 5)", r"tile\(\)"),
     ("np.linalg.tensorsolve(x, x)", r"numpy\.linalg\.tensorsolve"), ("np.ones(3) + x", r"operator \+.*asarray\(x\)"),
     ("np.ones(3) == x", r"operator ==.*asarray\(x\)"), ("x * np.ones(3)", r"operator \*.*asarray\(x\)"),

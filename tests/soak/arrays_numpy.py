@@ -115,7 +115,7 @@ def argsort(x, axis=-1):
 
 
 def unique_values(x):
-    return np.unique(x, equal_nan=False)
+    return np.unique_all(x).values  # the first of equal zeros, as Drupe has it
 
 
 def unique_all(x):

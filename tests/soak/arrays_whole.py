@@ -75,8 +75,8 @@ class Whole:
     def exchanged(self):
         """The same elements by other ways."""
         name, a = self.any()
-        if name is None or a.size > 5000 or name in self.shared:
-            return None  # what others read meanwhile is not to be exported: it could be written
+        if name not in self.plain or a.size > 5000:
+            return None  # what others read meanwhile, which is never plain, is not to be exported: it could be written
         return self.new("xp.%s(%s)" % (self.n.choice(("pickled", "exported", "viewed")), name), self.queue_of[name])
 
     def named(self):
