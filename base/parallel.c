@@ -23,8 +23,8 @@ static struct {
     drupe_service helpers[MOST_HELPERS];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
-/* Whether this thread is a helper at its part. A loop that begins there has this thread alone: it would wait for
- * helpers of which it is one. */
+/* Whether this thread is a helper at its part. A loop that begins there has this thread alone: it would wait
+ * for helpers of which it is one. */
 static _Thread_local bool helping;
 
 static void work(loop *l)
@@ -69,8 +69,7 @@ size_t drupe_parallel_parts(size_t n, size_t grain)
 static void wake_helpers(size_t count)
 {
     for (; pool.prepared < count; pool.prepared++)
-        pool.helpers[pool.prepared] =
-            (drupe_service){.name = "drupe-loop", .lock = &pool.lock, .step = help};
+        pool.helpers[pool.prepared] = (drupe_service){.name = "drupe-loop", .lock = &pool.lock, .step = help};
     for (size_t i = 0; i < count; i++)
         if (drupe_service_start(&pool.helpers[i]) == DRUPE_OK) drupe_service_wake(&pool.helpers[i]);
 }

@@ -26,8 +26,8 @@ static void target_close(drupe_target *t)
     drupe_context_release(t->context);
 }
 
-/* DRUPE_FORM=cpu or gpu asks for kernels in OpenCL C, in this form, of every device that takes them; it is there
- * for tests. Otherwise the precompiled kernels run wherever they can. */
+/* DRUPE_FORM=cpu or gpu asks for kernels in OpenCL C, in this form, of every device that takes them; it is
+ * there for tests. Otherwise the precompiled kernels run wherever they can. */
 static void choose_kernels(drupe_target *t)
 {
     const uint64_t languages = drupe_device_number(t->device, DRUPE_INFO_LANGUAGES, DRUPE_LANG_OPENCL_C);

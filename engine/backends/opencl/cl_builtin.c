@@ -23,8 +23,8 @@ static size_t value_size(const drupe_arg *arg)
     return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
 }
 
-drupe_status drupe_cl_builtin_pack(const drupe_cl_kernel *kernel, const drupe_range *range, const drupe_arg *args,
-                                   size_t nargs, drupe_cl_call *call)
+drupe_status drupe_cl_builtin_pack(const drupe_cl_kernel *kernel, const drupe_range *range,
+                                   const drupe_arg *args, size_t nargs, drupe_cl_call *call)
 {
     if (range->dims != 1 || range->offset[0])
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
@@ -40,7 +40,8 @@ drupe_status drupe_cl_builtin_pack(const drupe_cl_kernel *kernel, const drupe_ra
         at += drupe_round16(size);
     }
     if (!fits)
-        return drupe_error_set(DRUPE_E_INVALID, "'%s' cannot be given such arguments.", kernel->builtin->name);
+        return drupe_error_set(DRUPE_E_INVALID, "'%s' cannot be given such arguments.",
+                               kernel->builtin->name);
     call->run = kernel->builtin->fn;
     call->items = range->global[0];
     call->threads = kernel->device->caps.units;

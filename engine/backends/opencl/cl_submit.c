@@ -168,7 +168,8 @@ static cl_int enqueue_first(const drupe_submit *s, drupe_cl_queue *queue, drupe_
     drupe_threads *before = NULL;
     drupe_signals_save();
     if (queue->device->caps.cpu) before = drupe_core_adoption_begin();
-    cl_int code = call ? enqueue_builtin(s, queue, call, waits) : enqueue_kernel(s, queue, kernel, range, waits);
+    cl_int code =
+        call ? enqueue_builtin(s, queue, call, waits) : enqueue_kernel(s, queue, kernel, range, waits);
     if (before) drupe_core_adoption_end(before, queue->device->platform);
     drupe_signals_restore();
     kernel->launched = true;

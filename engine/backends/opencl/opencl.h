@@ -170,8 +170,9 @@ typedef struct drupe_cl_call {
 } drupe_cl_call;
 /* Fill in what a kernel needs that has no `id`; DRUPE_E_NOT_FOUND. */
 drupe_status drupe_cl_builtin_open(drupe_cl_kernel *kernel, const char *name);
-drupe_status drupe_cl_builtin_pack(const drupe_cl_kernel *kernel, const drupe_range *range, const drupe_arg *args,
-                                   size_t nargs, drupe_cl_call *call);
+/* Copy a launch into `call`; DRUPE_E_UNSUPPORTED, DRUPE_E_INVALID. */
+drupe_status drupe_cl_builtin_pack(const drupe_cl_kernel *kernel, const drupe_range *range,
+                                   const drupe_arg *args, size_t nargs, drupe_cl_call *call);
 /* Run it, a drupe_cl_call, on this thread and others. */
 void CL_CALLBACK drupe_cl_builtin_run(void *call);
 

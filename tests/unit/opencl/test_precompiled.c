@@ -96,8 +96,9 @@ static void work_items(void **state)
     precompiled p;
     int64_t *out;
     open_precompiled(&p);
-    assert_int_equal(B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
-                     DRUPE_OK);
+    assert_int_equal(
+        B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
+        DRUPE_OK);
     atomic_store(&ran, 0);
     for (int64_t k = 1; k <= 20; k++)
         assert_int_equal(launch(&p, NULL, out, (wish){k, 10 * k, "x"}, ITEMS), DRUPE_OK);
@@ -120,8 +121,9 @@ static void events(void **state)
     open_precompiled(&p);
     close_queue(p.b.queue);
     assert_int_equal(try_queue(p.b.context, p.b.device, DRUPE_QUEUE_PROFILING, &p.b.queue), DRUPE_OK);
-    assert_int_equal(B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
-                     DRUPE_OK);
+    assert_int_equal(
+        B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
+        DRUPE_OK);
     drupe_event *event = make_event(p.b.queue);
     assert_int_equal(launch(&p, event, out, (wish){1, 1, ""}, ITEMS), DRUPE_OK);
     assert_int_equal(B->event_wait(event, UINT64_C(60000000000)), DRUPE_OK);
@@ -144,12 +146,14 @@ static void small_work(void **state)
     precompiled p;
     int64_t *out;
     open_precompiled(&p);
-    assert_int_equal(B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
-                     DRUPE_OK);
+    assert_int_equal(
+        B->mem_alloc(p.b.context, p.b.device, DRUPE_MEM_SHARED, ITEMS * sizeof *out, 64, (void **)&out),
+        DRUPE_OK);
     bool done = false;
     drupe_event *event = make_event(p.b.queue);
     const wish w = {7, 0, ""};
-    const drupe_range one = {.dims = 1, .global = {1}, .local = {1}}, many = {.dims = 1, .global = {ITEMS}, .local = {1}};
+    const drupe_range one = {.dims = 1, .global = {1}, .local = {1}},
+                      many = {.dims = 1, .global = {ITEMS}, .local = {1}};
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof out, &out}, {DRUPE_ARG_VALUE, sizeof w, &w}};
     const drupe_submit submit = {.queue = p.b.queue, .event = event, .done = &done};
     assert_int_equal(B->submit_kernel(&submit, p.kernel, &one, args, 2), DRUPE_OK);
@@ -195,11 +199,13 @@ static void refusals(void **state)
     assert_error(B->kernel_arg(p.kernel, 0, &info), DRUPE_E_UNSUPPORTED, "arguments");
     assert_int_equal(B->kernel_number(p.kernel, DRUPE_KERNEL_ARG_COUNT, &number), DRUPE_OK);
     assert_int_equal(number, 2);
-    assert_int_equal(B->kernel_number(p.kernel, DRUPE_KERNEL_MAX_NUM_SUB_GROUPS, &number), DRUPE_E_UNSUPPORTED);
+    assert_int_equal(B->kernel_number(p.kernel, DRUPE_KERNEL_MAX_NUM_SUB_GROUPS, &number),
+                     DRUPE_E_UNSUPPORTED);
     const drupe_submit submit = {.queue = p.b.queue};
     drupe_range range = {.dims = 2, .global = {4, 4}, .local = {1, 1}};
     drupe_arg args[] = {{DRUPE_ARG_VALUE, 8, large}, {DRUPE_ARG_VALUE, sizeof large, large}};
-    assert_error(B->submit_kernel(&submit, p.kernel, &range, args, 2), DRUPE_E_UNSUPPORTED, "one-dimensional");
+    assert_error(B->submit_kernel(&submit, p.kernel, &range, args, 2), DRUPE_E_UNSUPPORTED,
+                 "one-dimensional");
     range = (drupe_range){.dims = 1, .global = {4}, .local = {1}};
     assert_error(B->submit_kernel(&submit, p.kernel, &range, args, 2), DRUPE_E_INVALID, "count_up");
     args[1] = (drupe_arg){DRUPE_ARG_LOCAL, 8, NULL};
@@ -207,5 +213,8 @@ static void refusals(void **state)
     close_precompiled(&p);
 }
 
-const struct CMUnitTest builtin_tests[] = {
-    cmocka_unit_test(work_items), cmocka_unit_test(events), cmocka_unit_test(small_work), cmocka_unit_test(refusals), {0}};
+const struct CMUnitTest builtin_tests[] = {cmocka_unit_test(work_items),
+                                           cmocka_unit_test(events),
+                                           cmocka_unit_test(small_work),
+                                           cmocka_unit_test(refusals),
+                                           {0}};
