@@ -7,6 +7,9 @@
 /* Elements for which starting another work-item pays. */
 #define GRAIN_CPU 16384
 #define GRAIN_GPU 4
+/* Bytes that the host's own kernels move in the time that it takes to wake a worker and to be woken by it. */
+#define BRIEF_BYTES     2621440
+#define BRIEF_ITEMS_MAX 131072
 
 /* --- Launch --------------------------------------------------------------------------------------------- */
 
@@ -73,6 +76,28 @@ static size_t list_accesses(const drupe_target *target, const drupe_array *out, 
     return nin + 1;
 }
 
+/* Whether an operation takes as long as it takes to load and store its operands, roughly. */
+static bool is_light(int op, drupe_dtype compute)
+{
+    const op_result_rule rule = drupe_op_row(op)->result;
+    if (drupe_dtype_row(compute)->kind == KIND_COMPLEX) return false;
+    if (op == DRUPE_OP_FLOOR_DIVIDE || op == DRUPE_OP_REMAINDER || op == DRUPE_OP_POW) return false;
+    return op == DRUPE_OP_DIVIDE || (rule != RESULT_FLOAT && rule != RESULT_FLOAT_REAL);
+}
+
+/* Elements of one work-item. What is over in a moment is one, which may run on the submitting thread. */
+static size_t grain_of(const drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
+                       const kernel_parts *key, const drupe_map_params *p)
+{
+    if (target->gpu_form) return GRAIN_GPU;
+    if (!target->builtin || out->size > BRIEF_ITEMS_MAX || p->head.ndim) return GRAIN_CPU;
+    size_t bytes = drupe_dtype_size(out->dtype);
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array) bytes += drupe_dtype_size(in[i].array->dtype);
+    const bool brief = out->size * bytes <= BRIEF_BYTES && is_light(key->op, (drupe_dtype)key->compute);
+    return brief ? BRIEF_ITEMS_MAX : GRAIN_CPU;
+}
+
 static drupe_status submit(drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
                            const drupe_array *spent, const kernel_parts *key, void *const *pointers,
                            const drupe_map_params *p)
@@ -84,7 +109,7 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     for (size_t i = 0; i <= nin; i++) args[i] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[i]};
     const size_t size = key->layout == LAYOUT_STRIDED || p->head.ndim ? sizeof(*p) : sizeof(p->head);
     args[nin + 1] = (drupe_arg){DRUPE_ARG_VALUE, size, p};
-    drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
+    drupe_target_range(target, (size_t)p->head.n, grain_of(target, out, in, nin, key, p), &range);
     const size_t count = list_accesses(target, out, in, nin, accesses, elements);
     struct drupe_memory *memories[DRUPE_KERNEL_INPUTS + 2] = {out->memory};
     drupe_effects effects = {.writes = 1, .replaces = drupe_array_covers(out)};
@@ -316,7 +341,7 @@ static drupe_status apply_new(drupe_target *target, int op, const op_types *type
     if (replace) {
         drupe_array_view(spent, out);
     } else {
-        DRUPE_TRY(drupe_array_result(queue, kind, types->result, ndim, shape, out));
+        DRUPE_TRY(drupe_array_result_known(queue, kind, types->result, ndim, shape, out));
     }
     if (out->size == 0) return DRUPE_OK;
     drupe_status status = launch(target, op, types, out, in, nin, replace ? spent : NULL);

@@ -52,8 +52,7 @@ static drupe_status make(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dt
                          const size_t *shape, bool result, drupe_array *array)
 {
     size_t count = 0, bytes;
-    memset(array, 0, sizeof(*array));
-    DRUPE_TRY(check_dtype(queue, dtype));
+    drupe_array_none(array);
     DRUPE_TRY(shape_size(ndim, shape, drupe_dtype_size(dtype), &count));
     bytes = count ? count * drupe_dtype_size(dtype) : 1;
     /* What writes an empty array submits nothing. */
@@ -73,13 +72,23 @@ static drupe_status make(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dt
 drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
                                const size_t *shape, drupe_array *array)
 {
+    drupe_array_none(array);
+    DRUPE_TRY(check_dtype(queue, dtype));
     return make(queue, kind, dtype, ndim, shape, false, array);
 }
 
 drupe_status drupe_array_result(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
                                 const size_t *shape, drupe_array *array)
 {
-    memset(array, 0, sizeof(*array));
+    drupe_array_none(array);
+    DRUPE_TRY(check_dtype(queue, dtype));
+    return drupe_array_result_known(queue, kind, dtype, ndim, shape, array);
+}
+
+drupe_status drupe_array_result_known(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                                      const size_t *shape, drupe_array *array)
+{
+    drupe_array_none(array);
     DRUPE_TRY(drupe_queue_pace(queue));
     return make(queue, kind, dtype, ndim, shape, true, array);
 }
@@ -137,7 +146,7 @@ void drupe_array_clear(drupe_array *array)
 {
     drupe_memory_release(array->memory);
     drupe_queue_release(array->queue);
-    memset(array, 0, sizeof(*array));
+    drupe_array_none(array);
 }
 
 bool drupe_array_contiguous(const drupe_array *array)

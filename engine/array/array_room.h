@@ -106,6 +106,9 @@ typedef struct drupe_target {
     drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
+/* drupe_array_result() of a type that the device has, as the caller knows. */
+drupe_status drupe_array_result_known(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                                      const size_t *shape, drupe_array *array);
 
 /* Borrowed from the target. Builds its program on the first use. */
 drupe_status drupe_target_kernel(drupe_target *target, const kernel_recipe *recipe, drupe_kernel **kernel);

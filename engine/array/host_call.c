@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of all operands below which the submitting thread may do the work itself: it takes less time than to wake
+ * another, even of what takes the cube of a length. */
+#define BRIEF_BYTES 4096
+
 /* One block, dropped by the last submission that uses it: parameters, then the copies. */
 typedef struct call_block {
     _Atomic(size_t) references;
@@ -100,11 +104,12 @@ static drupe_status call_direct(const drupe_call *call, drupe_queue *queue, bool
     drupe_keep keeps[DRUPE_CALL_ARRAYS + 1] = {block_keep(block)};
     drupe_access accesses[DRUPE_CALL_ARRAYS];
     drupe_effects effects = {0};
-    size_t naccesses = 0;
+    size_t naccesses = 0, bytes = 0;
     for (size_t i = 0; i < call->count; i++) {
         const drupe_array *array = call->arrays[i];
         const bool reads = call->reads >> i & 1, writes = call->writes >> i & 1;
         keeps[i + 1] = drupe_memory_keep(array->memory, queue);
+        bytes += bytes_of(array);
         if (reads) effects.reads |= UINT64_C(2) << i;
         if (writes) effects.writes |= UINT64_C(2) << i;
         if (writes && !reads && drupe_array_covers(array)) effects.replaces |= UINT64_C(2) << i;
@@ -112,6 +117,7 @@ static drupe_status call_direct(const drupe_call *call, drupe_queue *queue, bool
     }
     const drupe_submission s = {.queue = queue,
                                 .ordered = true,
+                                .brief = !checked && bytes <= BRIEF_BYTES,
                                 .keeps = keeps,
                                 .nkeeps = call->count + 1,
                                 .label = call->label,

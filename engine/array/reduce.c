@@ -12,6 +12,7 @@
 #define GRAIN_GPU     4096
 #define GRAIN_COLUMN  32
 #define GRAIN_MEMBER  16
+#define BRIEF_ITEMS   131072 /* elements that the host's own kernels reduce while a worker would wake up */
 #define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
 #define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
 #define HOST_COLUMNS  4096 /* the host's own kernels: whole rows, which lie one after the other in memory */
@@ -90,6 +91,14 @@ static void choose_shape(const split_axes *s, reduce_step *step)
     step->shape = p->extent > 1 && (columns_near || rows_short) ? SHAPE_COLUMN : SHAPE_ROW;
 }
 
+/* Whether it is over in a moment: then one work-item does it, which may run on the submitting thread. */
+static bool is_brief(const drupe_target *t, const reduce_step *step)
+{
+    const drupe_reduce_params *p = &step->p;
+    const drupe_i64 near = step->shape == SHAPE_COLUMN ? p->strides[p->ndim - 1] : p->stride;
+    return t->builtin && near == 1 && p->extent >= 64 && p->outputs * p->extent <= BRIEF_ITEMS;
+}
+
 static drupe_i64 splits_of(const reduce_step *step, drupe_i64 tasks, drupe_i64 wanted, drupe_i64 grain)
 {
     if (tasks >= wanted || step->p.extent < 2 * grain) return 1;
@@ -123,6 +132,8 @@ static void choose_splits(const drupe_target *t, reduce_step *step)
     const drupe_i64 wanted = (drupe_i64)t->units * (t->builtin ? 4 : 2);
     if (t->gpu_form) {
         choose_gpu(t, step);
+    } else if (is_brief(t, step)) {
+        p->splits = 1;
     } else if (step->shape == SHAPE_COLUMN) {
         const drupe_i64 inner = p->shape[p->ndim - 1] > 0 ? p->shape[p->ndim - 1] : 1;
         const drupe_i64 most = t->builtin ? HOST_COLUMNS : COLUMN_BLOCK, block = inner < most ? inner : most;
@@ -171,7 +182,7 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
     if (t->gpu_form)
         drupe_target_range(t, tasks * (size_t)p.team, 1, &range);
     else
-        drupe_target_range(t, tasks * each, GRAIN_CPU, &range);
+        drupe_target_range(t, tasks * each, is_brief(t, step) ? 2 * BRIEF_ITEMS : GRAIN_CPU, &range);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &out.pointer},
                               {DRUPE_ARG_POINTER, sizeof(void *), &in.pointer},
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
@@ -212,9 +223,28 @@ static drupe_status step_combine(const reduction *r, const reduce_step *first, c
     return step_submit(r, &last, partial->queue, end_of(r, out, true, 0), end_of(r, partial, false, 0));
 }
 
+/* Whether the first elements tell the only result of any() or all(), which is there then. They are looked at by
+ * the submitting thread itself where nothing is before them. */
+static drupe_status look_first(const reduction *r, const reduce_step *step, const drupe_array *in,
+                               const drupe_array *out, ptrdiff_t offset, bool *known)
+{
+    const int final = r->op == DRUPE_OP_ANY ? 1 : r->op == DRUPE_OP_ALL ? 0 : -1;
+    reduce_step first = *step;
+    *known = false;
+    if (final < 0 || !r->target->builtin || r->target->checked || step->p.outputs != 1 || step->p.splits == 1)
+        return DRUPE_OK;
+    if (drupe_queue_pending(in->queue)) return DRUPE_OK;
+    first.p.extent = GRAIN_CPU / 2;
+    first.p.splits = 1;
+    DRUPE_TRY(step_submit(r, &first, in->queue, end_of(r, out, true, 0), end_of(r, in, false, offset)));
+    *known = !drupe_queue_pending(in->queue) && *(const uint8_t *)drupe_array_pointer(out) == final;
+    return DRUPE_OK;
+}
+
 static drupe_status reduce_axis(const reduction *r, const split_axes *s, const drupe_array *in,
                                 drupe_array *out)
 {
+    bool known;
     reduce_step step = {0};
     drupe_reduce_params *p = &step.p;
     p->outputs = (drupe_i64)out->size;
@@ -229,6 +259,8 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
     choose_splits(r->target, &step);
     const step_end from = end_of(r, in, false, s->offset);
     if (p->splits == 1) return step_submit(r, &step, in->queue, end_of(r, out, true, 0), from);
+    DRUPE_TRY(look_first(r, &step, in, out, s->offset, &known));
+    if (known) return DRUPE_OK;
     drupe_array partial = {0};
     const size_t count = (size_t)(p->outputs * p->splits);
     DRUPE_TRY(drupe_array_result(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial));

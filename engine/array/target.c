@@ -3,7 +3,7 @@
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
  * kernel at the same moment may both build it, and the second result is dropped. */
 #include "array/array_room.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,23 +26,22 @@ static void target_close(drupe_target *t)
     drupe_context_release(t->context);
 }
 
-/* DRUPE_FORM=cpu or gpu overrides the form that the device's type asks for; it is there for tests. */
-static bool wants_gpu_form(const drupe_target *t)
+/* DRUPE_FORM=cpu or gpu asks for kernels in OpenCL C, in this form, of every device that takes them; it is there
+ * for tests. Otherwise the precompiled kernels run wherever they can. */
+static void choose_kernels(drupe_target *t)
 {
+    const uint64_t languages = drupe_device_number(t->device, DRUPE_INFO_LANGUAGES, DRUPE_LANG_OPENCL_C);
     const char *form = getenv("DRUPE_FORM");
-    if (t->builtin) return false;
-    if (form && strcmp(form, "gpu") == 0) return true;
-    if (form && strcmp(form, "cpu") == 0) return false;
-    return !t->cpu;
+    const bool gpu = form && strcmp(form, "gpu") == 0, cpu = form && strcmp(form, "cpu") == 0;
+    t->builtin = (languages & DRUPE_LANG_BUILTIN) && !((gpu || cpu) && (languages & DRUPE_LANG_OPENCL_C));
+    t->gpu_form = !t->builtin && (gpu || (!cpu && !t->cpu));
 }
 
 static void target_describe(drupe_target *t)
 {
-    const uint64_t languages = drupe_device_number(t->device, DRUPE_INFO_LANGUAGES, DRUPE_LANG_OPENCL_C);
     const uint64_t most = drupe_device_number(t->device, DRUPE_INFO_MAX_WORK_GROUP_SIZE, 256);
-    t->builtin = languages & DRUPE_LANG_BUILTIN;
     t->cpu = drupe_device_kind(t->device) == DRUPE_DEVICE_CPU;
-    t->gpu_form = wants_gpu_form(t);
+    choose_kernels(t);
     t->fp64 = drupe_device_number(t->device, DRUPE_INFO_HAS_FP64, 0) != 0;
     t->units = (size_t)drupe_device_number(t->device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
     if (t->units == 0) t->units = 1;

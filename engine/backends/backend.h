@@ -49,6 +49,7 @@ typedef struct drupe_submit {
      * Borrowed until the work is over; NULL: there is none. */
     drupe_event *predecessor;
     bool *done; /* (opt) may be set when the work is over, without failure, as the call returns */
+    bool brief; /* a host function that the calling thread may run: see drupe_submission */
 } drupe_submit;
 
 /* A fault of a thread that works for a backend; see "Faults" below. */

@@ -142,6 +142,7 @@ static int drupe_inside(drupe_kernel_bounds *bounds, int k, i64 first, i64 strid
 #define floor(x)               DRUPE_GENERIC(floorf, floor, x)(x)
 #define pow(x, y)              DRUPE_GENERIC(powf, pow, x)(x, y)
 #define fmod(x, y)             DRUPE_GENERIC(fmodf, fmod, x)(x, y)
+#define fma(x, y, z)           DRUPE_GENERIC(fmaf, fma, x)(x, y, z)
 #define copysign(x, y)         DRUPE_GENERIC(copysignf, copysign, x)(x, y)
 #define tan(x)                 DRUPE_GENERIC(tanf, tan, x)(x)
 #define asin(x)                DRUPE_GENERIC(asinf, asin, x)(x)

@@ -311,12 +311,13 @@ class HostKernels:
         for i, of in enumerate(inputs):
             body |= {f"TC{i}": of["c"], f"LOAD{i}(x)": load_text(of)}
         types = ", ".join(str(of["index"]) for of in inputs)
+        moves = int(op["name"] == "copy")
         if same is not compute:
-            self.out.append(f'MAP_KERNEL({name}, {op["name"]}_{same["short"]}_loop, {op["arity"]}, {result["index"]}, '
-                            f'{types})')
+            self.out.append(f'MAP_KERNEL({name}, {op["name"]}_{same["short"]}_loop, {moves}, {op["arity"]}, '
+                            f'{result["index"]}, {types})')
             return
         self.emit("map.cl", name, compute, body | {"TR": result["c"], "TR_ID": result["index"],
-                                                   "ARITY": op["arity"], "TC_IDS": types})
+                                                   "ARITY": op["arity"], "MOVES": moves, "TC_IDS": types})
 
     def operation(self, op):
         inputs = "ab" if op["kind"] == "reduction" else "abc"[:op["arity"]]

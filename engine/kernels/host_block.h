@@ -24,6 +24,26 @@ VECTOR_FUNCTION(cos);
 extern __attribute__((simd("notinbranch"))) double pow(double, double);
 extern __attribute__((simd("notinbranch"))) float powf(float, float);
 #endif
+#if defined(__x86_64__) && __GLIBC_PREREQ(2, 35)
+VECTOR_FUNCTION(acos);
+VECTOR_FUNCTION(acosh);
+VECTOR_FUNCTION(asin);
+VECTOR_FUNCTION(asinh);
+VECTOR_FUNCTION(atan);
+VECTOR_FUNCTION(atanh);
+VECTOR_FUNCTION(cosh);
+VECTOR_FUNCTION(expm1);
+VECTOR_FUNCTION(log10);
+VECTOR_FUNCTION(log1p);
+VECTOR_FUNCTION(log2);
+VECTOR_FUNCTION(sinh);
+VECTOR_FUNCTION(tan);
+VECTOR_FUNCTION(tanh);
+extern __attribute__((simd("notinbranch"))) double atan2(double, double);
+extern __attribute__((simd("notinbranch"))) float atan2f(float, float);
+extern __attribute__((simd("notinbranch"))) double hypot(double, double);
+extern __attribute__((simd("notinbranch"))) float hypotf(float, float);
+#endif
 #endif
 
 #include "kernels/dialect.h"

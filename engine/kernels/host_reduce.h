@@ -10,9 +10,10 @@ typedef struct reduce_kernel {
     int final; /* the result, of bool, that no other element changes; -1: there is none */
 } reduce_kernel;
 
-/* Long enough to amortise folding the lanes, short enough that rounding errors stay those of short sums, and that
- * a block is still in the first cache when it is looked through a second time. */
-#define ROW_BYTES 32768
+/* Long enough to amortise folding the lanes, short enough that a block is still in the first cache when it is
+ * looked through a second time. */
+#define ROW_BYTES  32768
+#define LANE_STEPS 16
 /* Of columns that are run through together: results of a row that stay in a cache, and elements of four rows. */
 #define COLUMN_CHUNK 4096
 #define COLUMN_PIECE 1024

@@ -10,8 +10,11 @@
 
 typedef struct map_kernel {
     void (*loop)(i64 n, void *out, const void *const *in);
+    int moves; /* it computes nothing: a copy */
     int arity, result, compute[DRUPE_KERNEL_INPUTS];
 } map_kernel;
+
+#include "kernels/host_tile.h"
 
 static void map_operand(operand *o, const drupe_map_head *p, const void *pointer, int index)
 {
@@ -86,12 +89,20 @@ static i64 map_block(const drupe_map_head *p, i64 at, i64 until)
     return n;
 }
 
-static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, const void *const *args)
+/* Elements of a tile: more where they are only moved, and then whole cache lines even of the small ones. */
+static i64 map_tile(const map_kernel *k, const drupe_map_head *p)
+{
+    const int only_moved = k->moves && SAME(p->dtypes[0], k->result) && SAME(p->dtypes[1], k->compute[0]);
+    return only_moved ? (i64)sizeof(block) / SIZES[p->dtypes[0]] : BLOCK;
+}
+
+/* Block by block, or tile by tile. Not part of map_run(), which would have to make room for the blocks first. */
+static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t begin, size_t end, size_t size,
+                                                     const void *const *args)
 {
     const drupe_map_head *p = args[1 + k->arity];
     i64 at = share(p->n, (i64)begin, (i64)size);
     const i64 until = share(p->n, (i64)end, (i64)size);
-    if (at >= until) return;
     BOUNDS_ARG(args, 2 + k->arity)
     operand out, in[DRUPE_KERNEL_INPUTS];
     const void *sources[DRUPE_KERNEL_INPUTS];
@@ -100,20 +111,16 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
     map_bound(&out, bounds, 0);
     for (int i = 0; i < k->arity; i++) {
         if (p->constants >> i & 1)
-            strided_copy(buffers[i].bytes, 1, p->value[i], 0, min((i64)BLOCK, until - at),
-                         SIZES[k->compute[i]]);
+            strided_copy(buffers[i].bytes, 1, p->value[i], 0, min((i64)BLOCK, p->n), SIZES[k->compute[i]]);
         else
             map_operand(&in[i], p, args[1 + i], i + 1);
         map_bound(&in[i], bounds, i + 1);
     }
-    if (map_is_plain(k, p)) {
-        int good = OPERAND_INSIDE(&out, at, 1, until - at);
-        for (int i = 0; i < k->arity; i++) {
-            good &= OPERAND_INSIDE(&in[i], at, 1, until - at);
-            sources[i] = in[i].base + at * in[i].size;
-        }
-        if (!good) return;
-        k->loop(until - at, out.base + at * out.size, sources);
+    tiling tiles;
+    if (!DRUPE_CHECKED && tiling_find(&tiles, p, k->arity, map_tile(k, p))) {
+        const i64 count = tiling_count(&tiles);
+        tiles_run(&tiles, k, share(count, (i64)begin, (i64)size), share(count, (i64)end, (i64)size), &out, in,
+                  buffers);
         return;
     }
     for (i64 n; at < until; at += n) {
@@ -127,11 +134,30 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
     }
 }
 
+static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, const void *const *args)
+{
+    const drupe_map_head *p = args[1 + k->arity];
+    if (!map_is_plain(k, p)) {
+        map_run_blocks(k, begin, end, size, args);
+        return;
+    }
+    const i64 at = share(p->n, (i64)begin, (i64)size), n = share(p->n, (i64)end, (i64)size) - at;
+    BOUNDS_ARG(args, 2 + k->arity)
+    if (n <= 0 || !INSIDE(0, at, 1, n)) return;
+    const void *sources[DRUPE_KERNEL_INPUTS];
+    int good = 1;
+    for (int i = 0; i < k->arity; i++) {
+        good &= INSIDE(i + 1, at, 1, n);
+        sources[i] = *(const char *const *)args[1 + i] + at * SIZES[p->dtypes[i + 1]];
+    }
+    if (good) k->loop(n, *(char *const *)args[0] + at * SIZES[p->dtypes[0]], sources);
+}
+
 /* The kernel `name` of a loop, with the types of its result and of its inputs. */
-#define MAP_KERNEL(name, loop, arity, result, ...)                                                           \
+#define MAP_KERNEL(name, loop, moves, arity, result, ...)                                                     \
     static void name(size_t begin, size_t end, size_t size, const void *const *args)                         \
     {                                                                                                        \
-        static const map_kernel kernel = {loop, arity, result, {__VA_ARGS__}};                               \
+        static const map_kernel kernel = {loop, moves, arity, result, {__VA_ARGS__}};                               \
         map_run(&kernel, begin, end, size, args);                                                            \
     }
 

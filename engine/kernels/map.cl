@@ -38,7 +38,7 @@ static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
         out[i] = (TR)(APPLY(a, b, c));
     }
 }
-MAP_KERNEL(NAME, CAT(NAME, _loop), ARITY, TR_ID, TC_IDS)
+MAP_KERNEL(NAME, CAT(NAME, _loop), MOVES, ARITY, TR_ID, TC_IDS)
 
 #else
 #if ARITY == 1

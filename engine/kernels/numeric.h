@@ -106,13 +106,34 @@
         return common == 0 ? (U)0 : num_mul##S((U)(a / common), b);                                          \
     }
 
+/* fmod. Libraries divide bit by bit. A quotient that is exact as an integer, cut, is the right one or, where the
+ * division was rounded up, one more; either remainder fits the type, so that fma gives it without an error (but of 0
+ * perhaps not the sign). The branches are such as processors foresee. */
+#if !defined(__OPENCL_VERSION__) && (defined(__FMA__) || defined(__aarch64__))
+#define NUMERIC_REST(S, F)                                                                                   \
+    static inline F num_rest##S(F a, F b)                                                                    \
+    {                                                                                                        \
+        const F q = trunc(a / b), most = (F)(sizeof(F) == 4 ? 1 << 23 : (i64)1 << 52);                       \
+        if (!(q < most && q > -most) || isinf(b)) return fmod(a, b);                                         \
+        const F r = fma(-q, b, a);                                                                           \
+        return r != 0 && (r < 0) != (a < 0) ? r + copysign(b, a) : r;                                        \
+    }
+#else
+#define NUMERIC_REST(S, F)                                                                                   \
+    static inline F num_rest##S(F a, F b)                                                                    \
+    {                                                                                                        \
+        return fmod(a, b);                                                                                   \
+    }
+#endif
+
 /* fmod is exact, so a - mod is a multiple of b up to one rounding, which the last step repairs. Where an operand is
  * infinite, the array API wants floor(a / b), which the remainder does not fit. */
 #define NUMERIC_FLOAT(S, F) NUMERIC_FLOAT_(S, F)
 #define NUMERIC_FLOAT_(S, F)                                                                                 \
+    NUMERIC_REST(S, F)                                                                                       \
     static inline F num_mod##S(F a, F b)                                                                     \
     {                                                                                                        \
-        F r = fmod(a, b);                                                                                    \
+        F r = num_rest##S(a, b);                                                                             \
         if (r == 0) return copysign(r, b);                                                                   \
         return (r < 0) != (b < 0) ? r + b : r;                                                               \
     }                                                                                                        \
@@ -120,11 +141,11 @@
     {                                                                                                        \
         if (b == 0) return a / b;                                                                            \
         if (isinf(a) || isinf(b)) return floor(a / b);                                                       \
-        F r = fmod(a, b), q = (a - r) / b;                                                                   \
+        F r = num_rest##S(a, b), q = (a - r) / b;                                                            \
         if (r != 0 && (r < 0) != (b < 0)) q -= 1;                                                            \
-        if (q == 0) return copysign((F)0, a / b);                                                            \
         F down = floor(q);                                                                                   \
-        return q - down > (F)0.5 ? down + 1 : down;                                                          \
+        if (q - down > (F)0.5) down += 1;                                                                    \
+        return copysign(down, a / b); /* of 0, too */                                                        \
     }                                                                                                        \
     static inline F num_logaddexp##S(F a, F b)                                                               \
     {                                                                                                        \

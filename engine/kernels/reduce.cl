@@ -33,21 +33,27 @@ static TC CAT(NAME, _few)(i64 n, const TC *in)
     for (i64 i = 0; i < n; i++) result = (TC)(OP(result, LOAD(in[i])));
     return result;
 }
+/* Each lane adds up few elements before they go to its total, so that rounding errors stay small. */
 static TC CAT(NAME, _block)(i64 n, const TC *in)
 {
-    TC lanes[LANES];
+    TC lanes[LANES], totals[LANES];
     i64 i = 0;
     if (n < 16) return CAT(NAME, _few)(n, in); /* for which starting and folding the lanes would be most of it */
 #ifdef PLAIN
     if (CAT(NAME, _odd)(n, in)) return CAT(NAME, _few)(n, in);
 #endif
-    for (i64 l = 0; l < LANES; l++) lanes[l] = IDENTITY;
-    for (; i + LANES <= n; i += LANES)
-        for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(LANE_OP(lanes[l], RAW(in[i + l])));
-    for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(LANE_OP(lanes[l], RAW(in[i + l])));
+    for (i64 l = 0; l < LANES; l++) totals[l] = IDENTITY;
+    while (i + LANES <= n) {
+        const i64 stop = min(n, i + LANE_STEPS * LANES);
+        for (i64 l = 0; l < LANES; l++) lanes[l] = RAW(in[i + l]);
+        for (i += LANES; i + LANES <= stop; i += LANES)
+            for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(LANE_OP(lanes[l], RAW(in[i + l])));
+        for (i64 l = 0; l < LANES; l++) totals[l] = (TC)(LANE_OP(totals[l], lanes[l]));
+    }
+    for (i64 l = 0; i + l < n; l++) totals[l] = (TC)(LANE_OP(totals[l], RAW(in[i + l])));
     for (i64 fold = LANES / 2; fold; fold /= 2)
-        for (i64 l = 0; l < fold; l++) lanes[l] = (TC)(LANE_OP(lanes[l], lanes[l + fold]));
-    return LOAD(lanes[0]);
+        for (i64 l = 0; l < fold; l++) totals[l] = (TC)(LANE_OP(totals[l], totals[l + fold]));
+    return LOAD(totals[0]);
 }
 static void CAT(NAME, _row)(i64 n, const void *in, void *carry)
 {

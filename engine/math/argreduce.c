@@ -2,8 +2,8 @@
  * cut along the axis; of the places that the parts find the first of the best remains. */
 #include "math/argreduce.h"
 #include "base/base.h"
+#include "base/parallel.h"
 #include "math/clones.h"
-#include "math/parallel.h"
 #include <stdlib.h>
 
 #define ARG_BYTES   16384 /* of a block: it stays in the first cache while it is looked through twice */

@@ -4,7 +4,7 @@
  * Where they differ, elements are moved without a branch, which no processor would foresee, into a buffer
  * that has room for all of them. */
 #include "math/compact.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* See counting.h. */
 #include "math/counting.h"
 #include "base/base.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * and odd elements. */
 #include "math/fft.h"
 #include "base/base.h"
+#include "base/parallel.h"
 #include "math/fft_line.h"
-#include "math/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * transposed for itself. */
 #include "math/fft_line.h"
 #include "base/base.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 

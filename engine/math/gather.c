@@ -8,8 +8,8 @@
  * and the last one must win, so it is cut by where elements go: each part looks at all points, in order, and
  * takes those of its own stretch of memory. */
 #include "math/gather.h"
+#include "base/parallel.h"
 #include "math/gather_line.h"
-#include "math/parallel.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * by one, since the library has threads of its own. */
 #include "math/linear.h"
 #include "base/base.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include "math/scratch.h"
 #include <stdatomic.h>
 #include <stdio.h>

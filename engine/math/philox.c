@@ -1,6 +1,6 @@
 /* Philox4x64-10, one block at a time and many on several threads. */
 #include "math/philox.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide_product;

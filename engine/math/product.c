@@ -4,8 +4,8 @@
  * Where all matrices of a stack are multiplied by the same one and lie one behind the other, they are one
  * matrix with more rows. */
 #include "math/product.h"
+#include "base/parallel.h"
 #include "math/blas.h"
-#include "math/parallel.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * differ in their upper bits are in order before the lower ones are looked at. Bits that are alike in all keys
  * of a part are skipped. What is small is sorted by insertion. */
 #include "math/radix.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Uniform random numbers, integers and permutations: the numbers that NumPy makes of the same words. */
 #include "math/random.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* See scan.h. Rows that lie side by side are scanned together; one long row is cut into parts, whose sums are
  * taken first, in several chains at the speed of memory. */
 #include "math/scan.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 
 #define SCAN_COLUMNS 256 /* columns that are scanned together: their states stay in the first cache */
 #define SCAN_PARTS   64

@@ -1,7 +1,7 @@
 /* See search.h. */
 #include "math/search.h"
+#include "base/parallel.h"
 #include "math/clones.h"
-#include "math/parallel.h"
 #include "math/sort_pairs.h"
 
 #define SEARCH_BATCH 16

@@ -5,7 +5,7 @@
  * own. */
 #include "math/sort.h"
 #include "base/base.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include "math/radix.h"
 #include "math/scratch.h"
 #include "math/sort_keys.h"

@@ -2,7 +2,7 @@
  * threads; one long row is merged by one thread at its end. */
 #include "math/sort_pairs.h"
 #include "base/base.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include "math/scratch.h"
 #include <stdatomic.h>
 

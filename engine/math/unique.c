@@ -2,7 +2,7 @@
  * knows where its results begin. */
 #include "math/unique.h"
 #include "base/base.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include "math/scratch.h"
 
 #define UNIQUE_GRAIN 16384

@@ -9,6 +9,16 @@ def _into(out, result):
     return out
 
 
+class Flags(dict):
+    """A dict whose keys are attributes too: NumPy's x.flags has both."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"flags have {', '.join(self)}, not {name!r}") from None
+
+
 class ArrayMethods:
     @property
     def mT(self):
@@ -23,13 +33,15 @@ class ArrayMethods:
 
     @property
     def flags(self):
-        """How the elements lie in memory: a dict with c_contiguous, f_contiguous, contiguous and forc.
+        """How the elements lie in memory: c_contiguous, f_contiguous, contiguous and forc, each an attribute and a key
+        of a dict.
 
-        >>> da.zeros((2, 3)).flags["c_contiguous"]
-        True
+        >>> x = da.zeros((2, 3))
+        >>> x.flags.c_contiguous, x.flags["f_contiguous"]
+        (True, False)
         """
         rows, columns = self.is_contiguous, self.T.is_contiguous
-        return {"c_contiguous": rows, "f_contiguous": columns, "contiguous": rows, "forc": rows or columns}
+        return Flags(c_contiguous=rows, f_contiguous=columns, contiguous=rows, forc=rows or columns)
 
     def ravel(self, order="C"):
         """The elements in one dimension: ravel().

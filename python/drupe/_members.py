@@ -126,7 +126,6 @@ class Device(_Shown):
     __name__ = "Device"
     platform = _platform("The drupe.Platform that offers it.")
     sycl_platform = _platform("The same.")
-    sycl_queue = _attribute("queue", "The same as `queue`.")
     sycl_context = _attribute("queue.context", "The context of its queue.")
     sycl_device = property(lambda self: self, doc="The device itself: what a device of dpctl's arrays has.")
     composite_device = property(lambda self: None, doc="The device this is a component of, or None.")

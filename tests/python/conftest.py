@@ -12,6 +12,7 @@ import element_types
 import pytest
 
 os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy reads it when it is imported, whoever imports it first
 
 import drupe  # noqa: E402
 

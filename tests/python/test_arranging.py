@@ -111,6 +111,12 @@ def test_diff(device, axis, n, dtype):
         same(da.diff(x, axis=1, n=n, prepend=x[:, :1], append=x), np.diff(a, n, 1, a[:, :1], a))
 
 
+def test_deviation_of_halves(device):
+    """Their variance may be infinite in float16 where its root is not."""
+    a = np.array([-500, 500, -500, 500], "float16")
+    same(da.std(da.asarray(a, device=device)), np.asarray(500, "float16"))
+
+
 @pytest.mark.parametrize("axis", [None, 0, (0, 1), -1])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_statistics(device, axis, dtype):

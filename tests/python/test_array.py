@@ -319,7 +319,7 @@ def test_dtypes():
     assert da.DType(float) == "float64" and da.DType(int) == "int64" and da.DType(bool) == "bool"
     assert da.float32 != da.float64 and da.float32 != "float128" and da.float32 != 7
     assert da.result_type("int32", da.float32) == "float64" and da.result_type(da.int32, "int64") == "int64"
-    for wrong in ("float128", "f", 3, np.datetime64, np.dtype(">f4"), object()):
+    for wrong in ("float128", "g", 3, np.datetime64, np.dtype(">f4"), object()):
         with pytest.raises(TypeError, match="no data type|data type"):
             da.DType(wrong)
 

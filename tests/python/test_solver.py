@@ -123,8 +123,8 @@ def test_names_of_dpctl(device, capsys):
         assert x.usm_type == "device"
     assert made[5].tolist() == [0, 1, 2] and made[6].tolist() == [0, 0.5, 1]
     place = made[0].device
-    assert place.sycl_queue == drupe.queue(device) and place.sycl_device == device
-    assert place.sycl_context == place.sycl_queue.sycl_context
+    assert place.sycl_queue == q and place.queue == device.sycl_queue == drupe.queue(device) and place == device
+    assert place.sycl_device == device and place.sycl_context == place.sycl_queue.sycl_context
     timer = dpctl.SyclTimer()
     with timer(q):
         made[0] += 1
@@ -135,6 +135,20 @@ def test_names_of_dpctl(device, capsys):
     assert all(getattr(dpctl, "Sycl" + theirs) is getattr(drupe, ours) for theirs, ours in classes.items())
     with pytest.raises(TypeError, match="multiple values for argument 'queue'|sycl_queue"):
         dpt.zeros(3, queue=q, sycl_queue=q)
+
+
+def test_the_device_of_an_array_stands_for_its_queue(device):
+    """As libraries write it, which combine the result with x and know nothing of queues."""
+    x = dpt.ones(3, queue=drupe.Queue(device))
+    for made in (dpt.asarray([1, 2, 3], device=x.device), dpt.eye(3, device=x.device),
+                 dpt.ones(3, device=device).to_device(x.device), dpt.from_dlpack(np.ones(3), device=x.device)):
+        assert made.queue == x.queue and (made + x).queue == x.queue
+    assert x.to_device(x.device) is x and x.to_device(device).queue == drupe.queue(device)
+    with drupe.device(x.device):
+        assert dpt.zeros(3).queue == drupe.queue(device)
+    place, queue = x.device, x.queue
+    del x
+    assert dpt.zeros(3, device=place).queue == queue
 
 
 @pytest.mark.parametrize("code", "?bBhHiIlLqQefdFD")

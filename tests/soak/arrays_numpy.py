@@ -51,6 +51,17 @@ def move(a, queue):
     return a.copy()
 
 
+def lost(a, at):
+    """See arrays_program.lost(): the elements stay what they are."""
+
+
+def pickled(a):
+    return a.copy()
+
+
+exported = viewed = pickled
+
+
 def _kinds(operands):
     return {np.asarray(a).dtype.kind if not isinstance(a, (bool, int, float, complex)) else
             {bool: "b", int: "i", float: "f", complex: "c"}[type(a)] for a in operands}
@@ -139,6 +150,14 @@ def sum(x, axis=None, keepdims=False):
         wide = np.promote_types(x.dtype, "float64")
         return np.asarray(np.sum(x.astype(wide), axis=axis, keepdims=keepdims)).astype(x.dtype)
     return np.sum(x, axis=axis, keepdims=keepdims)
+
+
+def cumulative_sum(x, axis, include_initial=False):
+    """In the widest float, since NumPy adds one after the other, and Drupe several parts of a row."""
+    if x.dtype.kind in "fc":
+        wide = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+        return np.cumulative_sum(x.astype(wide), axis=axis, include_initial=include_initial).astype(x.dtype)
+    return np.cumulative_sum(x, axis=axis, include_initial=include_initial)
 
 
 def _wide_matmul(a, b):

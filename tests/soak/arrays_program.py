@@ -4,6 +4,8 @@ A line is an expression whose value gets a name (`v7 = xp.sin(v3)`), or a statem
 hold the same names, `xp` is drupe.array or arrays_numpy, and `q` makes arrays. So a program that differs is shortened
 by leaving lines out: one whose names are gone is skipped on both sides."""
 import dataclasses
+import os
+import pickle
 import types
 
 import numpy as np
@@ -14,7 +16,7 @@ import drupe.array as da
 import arrays_numpy
 
 LARGEST = 1 << 20  # elements of a result: larger ones are not kept, or products of products need all memory
-BOUND = 1e6  # of inexact numbers: what grows beyond is not kept
+BOUND = 1e6  # of floats: what grows beyond is not kept
 
 
 class Different(Exception):
@@ -23,8 +25,9 @@ class Different(Exception):
 
 @dataclasses.dataclass
 class Line:
-    """`ulps` and `scale`: how far a result may be from NumPy's, as ulps * eps * (|element| + scale), where `scale` is an
-    expression of NumPy's side. A result with a tolerance is read at once and replaces NumPy's, or errors would grow."""
+    """`ulps` and `scale`: how far a result may be from NumPy's, as ulps * eps * (|element| + scale), where `scale` is
+    an expression of NumPy's side. A result with a tolerance is read at once and replaces NumPy's, or errors would
+    grow."""
     text: str
     name: str = ""  # that gets the value; without one the text is a statement
     writes: str = ""  # the name that a statement writes into
@@ -81,6 +84,52 @@ class Side:
         return eval(code, self.names)
 
 
+def lost(x, at):
+    """Read and write by an index out of bounds."""
+    for name, read in (("read", lambda: x[at].asnumpy()), ("sum", lambda: da.sum(x[at]).item())):
+        try:
+            read()
+        except IndexError:
+            continue
+        raise Different("%s of %r is no IndexError" % (name, at))
+    x[at] = 1
+    try:
+        x.asnumpy()
+    except IndexError:
+        pass
+    else:
+        raise Different("a failed write is no IndexError for who reads")
+    x.accept_contents()
+    try:
+        x.queue.wait()
+    except IndexError:
+        pass
+
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x)).to_device(x.queue)
+
+
+def reachable(x):
+    """Whether the host can address the elements; else exports are refused."""
+    return x.device.device_type != "gpu" and os.environ.get("DRUPE_FORM") != "gpu"
+
+
+def exported(x):
+    """By DLPack and the buffer protocol, as NumPy takes them, and a capsule that nobody takes."""
+    capsule = x.__dlpack__()
+    del capsule
+    if not reachable(x):
+        return da.from_dlpack(x).copy()
+    return da.asarray(np.from_dlpack(x) if x.dtype.kind != "b" else np.asarray(x), queue=x.queue)
+
+
+def viewed(x):
+    """A NumPy view of a copy that is gone, if the device's memory is the host's."""
+    view = np.asarray(x.copy()) if reachable(x) else x.asnumpy()
+    return da.asarray(view, queue=x.queue)
+
+
 def maker(queues):
     """q(queue, values) on the device."""
     return lambda queue, a: da.asarray(a, queue=queues[queue])
@@ -90,6 +139,7 @@ def sides(queues, shared):
     """Drupe's and NumPy's, for queues and pairs of arrays that both know."""
     device = types.SimpleNamespace(**{name: getattr(da, name) for name in da.__all__})
     device.values, device.indices = arrays_numpy.values, arrays_numpy.indices
+    device.lost, device.pickled, device.exported, device.viewed = lost, pickled, exported, viewed
     device.move = lambda x, queue: x.to_device(queues[queue])
     return (Side(device, maker(queues), {name: x for name, (x, _) in shared.items()}),
             Side(arrays_numpy, lambda queue, a: np.array(a), {name: a for name, (_, a) in shared.items()}))

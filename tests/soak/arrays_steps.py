@@ -3,13 +3,14 @@ import math
 
 import numpy as np
 
-from arrays_numpy import FUNCTIONS, PAIRS, top
-from arrays_program import BOUND, LARGEST, Line
+from arrays_numpy import FUNCTIONS, OTHER, top
+from arrays_program import LARGEST, Line
 
 TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
          "float64", "complex64", "complex128")
 HELD = 24  # names of a program
 SMALL, MEDIUM, LARGE = 6, 3000, 100000
+SIDES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127)
 
 # What is exact: the same numbers whoever computes them.
 EXACT = {"negative": "iufc", "positive": "iufc", "abs": "biuf", "square": "iuf", "sign": "iuf", "ceil": "iuf",
@@ -22,8 +23,9 @@ EXACT_PAIRS = {"add": "biufc", "subtract": "iufc", "multiply": "biuf", "maximum"
                "bitwise_and": "biu", "bitwise_or": "biu", "bitwise_xor": "biu", "bitwise_left_shift": "iu",
                "bitwise_right_shift": "iu", "floor_divide": "iu", "remainder": "iu", "gcd": "iu",
                "copysign": "f", "nextafter": "f"}
-OPERATORS = {"+": "biufc", "-": "iufc", "*": "biuf", "==": "biufc", "!=": "biufc", "<": "biuf", "<=": "biuf", ">": "biuf",
-             ">=": "biuf", "&": "biu", "|": "biu", "^": "biu", "//": "iu", "%": "iu", "<<": "iu", ">>": "iu"}
+OPERATORS = {"+": "biufc", "-": "iufc", "*": "biuf", "==": "biufc", "!=": "biufc", "<": "biuf", "<=": "biuf",
+             ">": "biuf", ">=": "biuf", "&": "biu", "|": "biu", "^": "biu", "//": "iu", "%": "iu",
+             "<<": "iu", ">>": "iu"}
 IN_PLACE = {"+=": "biufc", "-=": "iufc", "*=": "biuf", "&=": "biu", "|=": "biu", "^=": "biu", "//=": "iu", "%=": "iu"}
 # How far others may be, in ulps. OpenCL allows its functions 3 to 6 and pow 16, NumPy's own vector loops 4 of theirs;
 # halves are rounded once from float32 by both. Complex functions are made of several real ones.
@@ -50,7 +52,7 @@ class Steps:
                 self.fancy_get: 6, self.fancy_set: 5, self.reduce: 6, self.mean: 2, self.scan: 3, self.sorted: 4,
                 self.distinct: 2, self.search: 2, self.where: 3, self.clip: 2, self.take: 3, self.joined: 4,
                 self.arranged: 4, self.matmul: 2, self.cast: 6, self.copied: 2, self.across: 2, self.find: 2,
-                self.formula: 3, self.drop: 14, self.check: 6}
+                self.formula: 3, self.exchanged: 2, self.lost: 1, self.named: 6, self.drop: 14, self.check: 6}
 
     def line(self):
         """A line, and what is to be known of its result when that is kept; None where the step found nothing."""
@@ -125,9 +127,9 @@ class Steps:
         n, way = self.n, self.n.random()
         if way < 0.94:
             return tuple([n.randrange(SMALL + 1) for _ in range(n.randrange(5))])
-        if way < 0.96:
-            return (n.randrange(1, 60), n.randrange(1, 60))
-        return (n.randrange(1, LARGE if way > 0.998 else MEDIUM),)
+        if way < 0.96:  # loops over rows and columns of all lengths
+            return tuple(n.choice(SIDES) for _ in range(n.choice((2, 2, 3))))
+        return (n.randrange(1, LARGE if way > 0.996 else MEDIUM),)
 
     def values(self, shape=None, dtype=None):
         n = self.n
@@ -182,9 +184,12 @@ class Steps:
         if not names:
             return None
         name = self.n.choice(names)
-        if form[0] == "%" and not x[0] == "v" and not x[0] == "s" and x[0] == "-":
+        if form[0] == "x" and self.n.random() < 0.1:
+            form = "np.%s(%s, %s)"  # which NumPy hands over to Drupe
+            name = OTHER.get(name, name)
+        if form[0] == "%" and x[0] == "-":
             x = "(%s)" % x
-        return self.new(form % ((name, x, y) if form[0] == "x" else (x, name, y)), queue, **how)
+        return self.new(form % ((name, x, y) if form[0] != "%" else (x, name, y)), queue, **how)
 
     def operator(self):
         return self.pair(OPERATORS, "%s %s %s")
@@ -246,7 +251,8 @@ class Steps:
         if way == 0:
             return self.new("%s.T" % name, queue, plain, view=True)
         if way == 1 and a.ndim:
-            return self.new("xp.permute_dims(%s, %r)" % (name, tuple(n.sample(range(a.ndim), a.ndim))), queue, plain, view=True)
+            axes = tuple(n.sample(range(a.ndim), a.ndim))
+            return self.new("xp.permute_dims(%s, %r)" % (name, axes), queue, plain, view=True)
         if way == 2 and a.size < LARGEST // 8:
             return self.new("xp.broadcast_to(%s, %r)" % (name, (n.randrange(4), *a.shape)), queue, False, view=True)
         if way == 3 and a.ndim:
@@ -266,10 +272,11 @@ class Steps:
 
     # --- in place
 
-    def value(self, part, queue, kinds="b"):
+    def value(self, part, queue):
         """What may be written into an array: a text and a tolerance, 0 where the result is exact."""
-        names = {"b": "b", "i": "bi", "u": "bu", "f": "biuf", "c": "biufc"}
-        other, b = self.fitting(part, queue, names[part.dtype.kind], inside=True) if self.n.random() < 0.7 else (None, 0)
+        other, b, kinds = None, 0, {"b": "b", "i": "bi", "u": "bu", "f": "biuf", "c": "biufc"}[part.dtype.kind]
+        if self.n.random() < 0.7:
+            other, b = self.fitting(part, queue, kinds, inside=True)
         if other is None or not np.can_cast(b.dtype, part.dtype, "same_kind"):
             return self.whole(part), 0
         return other, b
@@ -367,6 +374,3 @@ def add(cls):
         if not name.startswith("__"):
             setattr(Steps, name, function)
     return cls
-
-
-assert BOUND

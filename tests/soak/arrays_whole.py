@@ -1,8 +1,11 @@
 """More steps of random programs: index arrays, reductions, order, what joins and arranges."""
+import re
+
 import numpy as np
 
+from arrays_numpy import top
 from arrays_program import LARGEST, Line
-from arrays_steps import ULPS, add, kind
+from arrays_steps import add, kind
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 
@@ -60,6 +63,33 @@ class Whole:
         value = "q(%d, %s)" % (queue, self.values(shape, a.dtype.name))
         return Line("%s[%s] = %s" % (name, key, value), writes=name, queue=queue)
 
+    def lost(self):
+        """An index out of bounds: reading and writing fail late, and what was to be written is as before."""
+        name, a = self.writable(ndim=1)
+        if name is None or not a.size or self.queue_of[name] == 0:
+            return None  # what other threads have on the shared queue would fail with it
+        queue = self.queue_of[name]
+        at = self.n.choice((a.shape[0], -a.shape[0] - 1, 1 << 40))
+        return Line("xp.lost(%s, q(%d, np.array([0, %d])))" % (name, queue, at), writes=name, queue=queue)
+
+    def exchanged(self):
+        """The same elements by other ways."""
+        name, a = self.any()
+        if name is None or a.size > 5000 or name in self.shared:
+            return None  # what others read meanwhile is not to be exported: it could be written
+        return self.new("xp.%s(%s)" % (self.n.choice(("pickled", "exported", "viewed")), name), self.queue_of[name])
+
+    def named(self):
+        """Functions with NumPy's names that are made of others."""
+        text, kinds, ndim, ulps, scale = self.n.choice(NAMED)
+        name, a = self.any(kinds=kinds, ndim=ndim)
+        if name is None or not a.size or a.size > 20000:
+            return None
+        if ulps and a.dtype == "float16" or a.dtype.kind in "fc" and "X" in text and not np.isfinite(a).all():
+            return None
+        text = re.sub(r"\bAXIS\b", str(self.axis(a) if a.ndim else 0), re.sub(r"\b[xX]\b", name, text))
+        return self.new(text, self.queue_of[name], False, ulps=ulps, scale=re.sub(r"\bx\b", name, scale), view=True)
+
     def take(self):
         name, a = self.any(ndim=1)
         if name is None:
@@ -79,7 +109,7 @@ class Whole:
         name, a = self.any(ndim=1)
         if name is None:
             return None
-        text = self.n.choice(("xp.nonzero(%s)", "xp.count_nonzero(%s)", "xp.flatnonzero(%s)", "xp.argwhere(%s)"))
+        text = self.n.choice(("xp.nonzero(%s)", "xp.count_nonzero(%s)", "xp.flatnonzero(%s)", "xp.argwhere(%s).copy()"))
         return self.new(text % name, self.queue_of[name])
 
     # --- reductions
@@ -100,7 +130,7 @@ class Whole:
             return None
         how = {}
         if a.dtype.kind in "fc" and which in ("sum", "prod"):
-            if which == "prod" and (a.dtype == "float16" or a.size > 200):
+            if which == "prod" and overflows(a):
                 return None
             # A sum of n elements is off by an ulp of the largest partial sum for each of them at most.
             how = dict(ulps=4, scale="%s.size * top(%s)" % (name, name)) if which == "sum" else \
@@ -128,9 +158,10 @@ class Whole:
         which, how = self.n.choice(("cumulative_sum", "cumulative_prod")), {}
         initial = self.n.choice(("", ", include_initial=True"))
         if a.dtype.kind in "fc":
-            if which == "cumulative_prod" and (a.dtype == "float16" or a.size > 100) or a.dtype == "float16":
+            if a.dtype == "float16" or which == "cumulative_prod" and overflows(a):
                 return None
-            how = dict(ulps=4, scale="%s.size * top(%s)" % (name, name)) if which == "cumulative_sum" else \
+            # Each step may add an ulp of what there is so far.
+            how = dict(ulps=1, scale="%s.size ** 2 * top(%s)" % (name, name)) if which == "cumulative_sum" else \
                 dict(ulps=4 * a.size + 4)
         return self.new("xp.%s(%s, axis=%d%s)" % (which, name, self.axis(a), initial), self.queue_of[name], **how)
 
@@ -240,11 +271,43 @@ class Whole:
             if a.ndim != 2:
                 return None
             other, b = "xp.matrix_transpose(%s)" % name, a.T
-        # Each element is a sum of as many products as the axis is long.
-        how = dict(ulps=4, scale="%s.shape[-1] * top(%s) * top(%s)" % (name, name, other)) \
+        # Each element is a sum of as many products as the axis is long; each may add an ulp of what there is so far.
+        how = dict(ulps=4, scale="%s.shape[-1] ** 2 * top(%s) * top(%s)" % (name, name, other)) \
             if kind(a, b) in "fc" else {}
         return self.new("xp.matmul(%s, %s)" % (name, other), queue, **how)
 
 
+# A text (X: finite elements only), kinds, dimensions at least, ulps, and the scale of what is added up.
+NAMED = [
+    ("xp.median(X, axis=AXIS)", "iuf", 1, 4, "top(x)"), ("xp.quantile(X, 0.3, axis=AXIS)", "f", 1, 8, "top(x)"),
+    ("xp.nansum(x, axis=AXIS)", "iu", 1, 0, "0"), ("xp.nanmax(X, axis=AXIS)", "f", 1, 0, "0"),
+    ("xp.ptp(X, axis=AXIS)", "iuf", 1, 0, "0"), ("xp.average(X, axis=AXIS)", "f", 1, 8, "x.size * top(x)"),
+    ("xp.flip(x)", "biufc", 1, 0, "0"), ("xp.rot90(x)", "biufc", 2, 0, "0"), ("xp.fliplr(x)", "biufc", 2, 0, "0"),
+    ("xp.moveaxis(x, AXIS, 0)", "biufc", 1, 0, "0"), ("xp.swapaxes(x, AXIS, 0)", "biufc", 1, 0, "0"),
+    ("xp.count_nonzero(x, axis=AXIS)", "biufc", 1, 0, "0"), ("xp.ediff1d(x)", "iu", 1, 0, "0"),
+    ("xp.pad(x, 2)", "biufc", 1, 0, "0"), ("xp.pad(x, 1, mode='edge')", "biufc", 1, 0, "0"),
+    ("xp.pad(x, 1, mode='wrap')", "biufc", 1, 0, "0"), ("xp.atleast_2d(x)", "biufc", 0, 0, "0"),
+    ("xp.ravel(x)", "biufc", 0, 0, "0"), ("xp.squeeze(x[None], axis=0)", "biufc", 0, 0, "0"),
+    ("xp.isclose(x, x)", "biufc", 0, 0, "0"), ("xp.array_equal(x, x)", "biufc", 0, 0, "0"),
+    ("xp.nan_to_num(x)", "biuf", 0, 0, "0"), ("xp.fmod(x, 3)", "iu", 0, 0, "0"), ("xp.fmax(x, 2)", "iuf", 0, 0, "0"),
+    ("xp.fmin(x, 2)", "iuf", 0, 0, "0"), ("xp.heaviside(x, 0.5)", "f", 0, 0, "0"),
+    ("xp.trunc(X) // 3", "f", 0, 0, "0"), ("xp.trunc(X) % 3", "f", 0, 0, "0"),
+    ("xp.outer(x, x[..., :2])", "biu", 1, 0, "0"), ("xp.kron(x, x[..., :2])", "iu", 1, 0, "0"),
+    ("xp.vecdot(x, x)", "iu", 1, 0, "0"),
+    ("xp.tensordot(x, x, axes=x.ndim)", "iu", 1, 0, "0"), ("xp.trapezoid(X, axis=AXIS)", "f", 1, 8, "x.size * top(x)"),
+    ("xp.insert(x, 0, x[..., 0:1] if x.ndim == 1 else 1, axis=AXIS)", "biuf", 1, 0, "0"),
+    ("xp.delete(x, 0, axis=AXIS)", "biufc", 1, 0, "0"), ("xp.append(x, x)", "biufc", 0, 0, "0"),
+    ("xp.bincount(xp.abs(x).astype('uint8').reshape(-1))", "iu", 0, 0, "0"),
+    ("xp.histogram(x.reshape(-1), bins=5, range=(-10, 10))[0]", "iu", 0, 0, "0"),
+    ("xp.lexsort((x.reshape(-1), x.reshape(-1)[::-1]))", "biuf", 1, 0, "0"),
+    ("xp.nancumsum(x, axis=AXIS)", "iu", 1, 0, "0"), ("xp.signbit(xp.copysign(x, -1.0))", "f", 0, 0, "0"),
+    ("xp.logical_xor(x, xp.flip(x))", "biufc", 0, 0, "0"),
+    ("xp.convolve(x.reshape(-1)[:40], x.reshape(-1)[:3])", "iu", 0, 0, "0"),
+    ("xp.einsum('...i,...i->...', x, x)", "iu", 1, 0, "0"), ("xp.unstack(x, axis=AXIS)", "biufc", 1, 0, "0"),
+    ("xp.union1d(x, x[..., :1])", "biu", 1, 0, "0"), ("xp.setdiff1d(x, x[..., :1])", "biu", 1, 0, "0")]
 LARGE_MATRIX = 4000  # elements
-assert ULPS
+
+
+def overflows(a):
+    """Whether products of elements may be infinite on the way, in one order or another."""
+    return a.dtype == "float16" or a.size * np.log10(max(top(a), 1)) > 30 or a.size > 200

@@ -254,9 +254,40 @@ static void host_body(drupe_host_task *task, size_t begin, size_t end)
     atomic_store(&task->failed, true);
 }
 
+/* The function has run on the submitting thread, and failed: the failure arrives like that of any other. */
+static void failed_body(drupe_host_task *task, size_t begin, size_t end)
+{
+    (void)begin;
+    (void)end;
+    atomic_store(&task->failed, true);
+}
+
+static drupe_status queue_failure(const drupe_submit *s, drupe_status status)
+{
+    drupe_host_task *task;
+    if (drupe_error_last()->status != status)
+        drupe_error_set(status, "The host function answered %s without a reason.", drupe_status_name(status));
+    drupe_error *error = drupe_host_error_copy(drupe_error_last());
+    status = drupe_host_task_new(s, &task);
+    if (status != DRUPE_OK) {
+        free(error);
+        return status;
+    }
+    task->kind = DRUPE_HOST_FUNCTION;
+    task->body = failed_body;
+    task->fn = NULL;
+    task->user = NULL;
+    atomic_store(&task->error, error);
+    return drupe_host_task_queue(s, task);
+}
+
 drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, void *user)
 {
     drupe_host_task *task;
+    if (s->brief && begin_inline(s)) {
+        drupe_status status = fn(user);
+        return status == DRUPE_OK ? end_inline(s) : queue_failure(s, status);
+    }
     DRUPE_TRY(drupe_host_task_new(s, &task));
     task->kind = DRUPE_HOST_FUNCTION;
     task->body = host_body;

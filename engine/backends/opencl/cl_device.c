@@ -167,6 +167,16 @@ static void probe_code(drupe_cl_device *device, const char *extensions)
         caps->bitcode = drupe_cl_bitcode_version(&device->library->api, device->platform, extensions);
 }
 
+/* Whether the driver calls functions of this process, whose memory must be the device's. */
+static void probe_builtin(drupe_cl_device *device)
+{
+    drupe_cl_caps *caps = &device->caps;
+    cl_device_exec_capabilities runs = 0;
+    ask(device, CL_DEVICE_EXECUTION_CAPABILITIES, &runs, sizeof runs);
+    caps->builtin = caps->cpu && caps->tiers && (runs & CL_EXEC_NATIVE_KERNEL) &&
+                    device->library->api.EnqueueNativeKernel;
+}
+
 static drupe_status probe(drupe_cl_device *device)
 {
     drupe_cl_caps *caps = &device->caps;
@@ -188,6 +198,7 @@ static drupe_status probe(drupe_cl_device *device)
             sizeof caps->group_multiple);
     }
     probe_memory(device, extensions);
+    probe_builtin(device);
     probe_partition(device);
     probe_code(device, extensions);
     free(extensions);

@@ -420,7 +420,8 @@ static uint64_t languages(const drupe_cl_caps *caps)
     char *translator = caps->bitcode ? drupe_cl_translator(caps->bitcode) : NULL;
     bool spirv = caps->spirv || translator;
     free(translator);
-    return (caps->compiler ? DRUPE_LANG_OPENCL_C | DRUPE_LANG_BINARY : 0u) | (spirv ? DRUPE_LANG_SPIRV : 0u);
+    return (caps->compiler ? DRUPE_LANG_OPENCL_C | DRUPE_LANG_BINARY : 0u) | (spirv ? DRUPE_LANG_SPIRV : 0u) |
+           (caps->builtin ? DRUPE_LANG_BUILTIN : 0u);
 }
 
 /* Empty where the device has no half-precision arithmetic; a driver need not know the key then. */

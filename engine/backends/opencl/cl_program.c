@@ -90,6 +90,9 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
     drupe_context *context = drupe_program_context(program);
     native->device = drupe_native(drupe_context_home(context, drupe_program_device(program)));
     native->api = &native->device->library->api;
+    native->builtin = source->language == DRUPE_LANG_BUILTIN;
+    native->inlines = native->builtin && source->options && strcmp(source->options, "inline") == 0;
+    if (native->builtin) return DRUPE_OK;
     DRUPE_TRY(create_native(native, drupe_native(context), source));
     const char *given = source->options ? source->options : "";
     drupe_text options = {0};
@@ -127,6 +130,8 @@ drupe_status drupe_cl_program_names(drupe_program *program, char **names)
 {
     const drupe_cl_program *native = drupe_native(program);
     size_t size = 0;
+    *names = NULL;
+    if (native->builtin) return DRUPE_OK;
     cl_int code = native->api->GetProgramInfo(native->id, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
     char *text = calloc(1, size + 1);
     if (!text) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the names of a program's kernels.");
@@ -175,6 +180,8 @@ drupe_status drupe_cl_program_binary(drupe_program *program, void **bytes, size_
 {
     const drupe_cl_program *native = drupe_native(program);
     cl_uint count = 0, index = 0;
+    if (native->builtin)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The engine's built-in kernels have no binary.");
     cl_int code = find_device(native, &count, &index);
     size_t *sizes = calloc(count + 1, sizeof *sizes);
     unsigned char **parts = calloc(count + 1, sizeof *parts);

@@ -194,6 +194,16 @@ void drupe_cl_queue_own(drupe_cl_queue *queue)
     lender_unlock(queue, NULL);
 }
 
+bool drupe_cl_queue_idle(drupe_cl_queue *queue)
+{
+    if (queue->unordered || queue->dirty) return false;
+    drupe_cl_event *lender = lender_lock(queue);
+    drupe_cl_mark *last = lender ? &lender->mark : &queue->marker;
+    const bool idle = !last->id || drupe_cl_mark_status(last) == CL_COMPLETE;
+    lender_unlock(queue, lender);
+    return idle;
+}
+
 void drupe_cl_queue_inherit(drupe_cl_event *event)
 {
     drupe_cl_queue *queue = event->mark.queue;

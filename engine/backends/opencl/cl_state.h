@@ -4,6 +4,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include "backends/builtin.h"
 #include "backends/services.h"
 #include "base/file.h"
 #include "driver/driver.h"
@@ -67,6 +68,7 @@ typedef struct drupe_cl_caps {
     unsigned version;                 /* of the device: 10 * major + minor, at least 12 */
     unsigned tiers;                   /* drupe_cl_tier bits */
     bool intel_kinds[DRUPE_CL_KINDS]; /* which kinds the Intel extension serves, by drupe_mem_kind */
+    bool builtin; /* runs functions of this process */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
     bool times_free;            /* times of events cost next to nothing */
     bool unordered, priorities; /* kinds of queues */
@@ -147,7 +149,9 @@ typedef struct drupe_cl_event {
 typedef struct drupe_cl_program {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed: what it was built for, a member of its context */
-    cl_program id;
+    cl_program id; /* NULL where `builtin` */
+    bool builtin;  /* the engine's precompiled kernels, */
+    bool inlines;  /* of which the smallest run in the submitting thread where nothing is before them */
 } drupe_cl_program;
 
 #define DRUPE_CL_SET_MOST 16
@@ -166,6 +170,8 @@ typedef struct drupe_cl_param {
 typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed, of the program */
+    const drupe_builtin *builtin;  /* a precompiled kernel; `id` is NULL then */
+    bool inlines;                  /* as its program says */
     cl_kernel id;                  /* for questions, from any thread */
     cl_kernel launched_id;         /* the same, or what drupe_cl_kernel_renew() opened */
     cl_uint nargs;

@@ -152,19 +152,56 @@ static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, const
                                             waits->count, waits->list, event_slot(s, queue, waits));
 }
 
+/* What a precompiled kernel is called with is copied by the driver. */
+static cl_int enqueue_builtin(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_call *call,
+                              wait_list *waits)
+{
+    return queue->api->EnqueueNativeKernel(queue->id, drupe_cl_builtin_run, call, call->size, 0, NULL, NULL,
+                                           waits->count, waits->list, event_slot(s, queue, waits));
+}
+
 /* The first launch may compile, on this thread with some devices, and some drivers start their workers now.
  */
 static cl_int enqueue_first(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
-                            const drupe_range *range, wait_list *waits)
+                            const drupe_range *range, drupe_cl_call *call, wait_list *waits)
 {
     drupe_threads *before = NULL;
     drupe_signals_save();
     if (queue->device->caps.cpu) before = drupe_core_adoption_begin();
-    cl_int code = enqueue_kernel(s, queue, kernel, range, waits);
+    cl_int code = call ? enqueue_builtin(s, queue, call, waits) : enqueue_kernel(s, queue, kernel, range, waits);
     if (before) drupe_core_adoption_end(before, queue->device->platform);
     drupe_signals_restore();
     kernel->launched = true;
     return code;
+}
+
+/* Without a command; the event, which has no native one, says that it is complete. */
+static void complete_at_once(const drupe_submit *s, drupe_cl_queue *queue)
+{
+    *s->done = true;
+    if (!s->event) return;
+    drupe_cl_event *event = drupe_native(s->event);
+    event->mark.api = queue->api;
+    event->mark.queue = queue;
+    atomic_store_explicit(&event->mark.complete, true, memory_order_release);
+}
+
+static drupe_status submit_builtin(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
+                                   const drupe_range *range, const drupe_arg *args, size_t nargs)
+{
+    drupe_cl_call call;
+    wait_list waits;
+    DRUPE_TRY(drupe_cl_builtin_pack(kernel, range, args, nargs, &call));
+    /* A driver's thread takes longer to wake than a single work-item to run. */
+    if (kernel->inlines && call.items == 1 && s->done && s->nwaits == 0 && drupe_cl_queue_idle(queue)) {
+        drupe_cl_builtin_run(&call);
+        complete_at_once(s, queue);
+        return DRUPE_OK;
+    }
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_int code = kernel->launched ? enqueue_builtin(s, queue, &call, &waits)
+                                   : enqueue_first(s, queue, kernel, range, &call, &waits);
+    return finish(s, &waits, code, "a kernel");
 }
 
 drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
@@ -172,13 +209,14 @@ drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel,
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_kernel *native = drupe_native(kernel);
+    if (native->builtin) return submit_builtin(s, queue, native, range, args, nargs);
     DRUPE_TRY(drupe_cl_range_settle(native, range));
     if (queue->context->tier == DRUPE_CL_TIER_COARSE) DRUPE_TRY(drupe_cl_kernel_renew(kernel, args, nargs));
     for (size_t i = 0; i < nargs; i++) DRUPE_TRY(set_arg(kernel, queue->context, i, &args[i]));
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
     cl_int code = native->launched ? enqueue_kernel(s, queue, native, range, &waits)
-                                   : enqueue_first(s, queue, native, range, &waits);
+                                   : enqueue_first(s, queue, native, range, NULL, &waits);
     return finish(s, &waits, code, "a kernel");
 }
 

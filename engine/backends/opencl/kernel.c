@@ -93,6 +93,8 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
     const cl_uint at = (cl_uint)index;
     cl_kernel_arg_address_qualifier where = 0;
     *info = (drupe_arg_info){.lanes = 1};
+    if (native->builtin)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Built-in kernels do not report their arguments.");
     cl_int code = native->api->GetKernelArgInfo(native->id, at, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where,
                                                 &where, NULL);
     if (code != CL_SUCCESS && !is_transient(code)) {
@@ -172,6 +174,8 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
     const drupe_cl_program *owner = drupe_native(program);
     native->api = owner->api;
     native->device = owner->device;
+    native->inlines = owner->inlines;
+    if (owner->builtin) return drupe_cl_builtin_open(native, name);
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
     native->id = native->api->CreateKernel(owner->id, name, &code);
@@ -222,7 +226,7 @@ static drupe_status sub_groups(const drupe_cl_kernel *kernel, cl_kernel_sub_grou
     const size_t group[3] = {kernel->max_group, 1, 1};
     bool asks_group = key == CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE;
     cl_int code = CL_INVALID_OPERATION;
-    if (kernel->device->caps.version >= 21 && kernel->api->GetKernelSubGroupInfo) {
+    if (kernel->id && kernel->device->caps.version >= 21 && kernel->api->GetKernelSubGroupInfo) {
         code = kernel->api->GetKernelSubGroupInfo(kernel->id, kernel->device->id, key,
                                                   asks_group ? sizeof group : 0, asks_group ? group : NULL,
                                                   sizeof answer, &answer, NULL);

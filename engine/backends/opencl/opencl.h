@@ -114,6 +114,8 @@ drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
 /* A command was enqueued, with the native event `own` (taken), or that of `event`, or none. */
 void drupe_cl_queue_note(drupe_queue *queue, cl_event own, drupe_cl_event *event);
+/* Whether one look tells that all which was enqueued on an in-order queue is over; the queue's lock. */
+bool drupe_cl_queue_idle(drupe_cl_queue *queue);
 /* Make `marker` the queue's own where it is lent; the queue's lock. */
 void drupe_cl_queue_own(drupe_cl_queue *queue);
 /* The event closes: what it lent goes over to its queue. Any thread. */
@@ -151,6 +153,27 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
 drupe_status drupe_cl_kernel_renew(drupe_kernel *kernel, const drupe_arg *args, size_t nargs);
 /* Read a type as the compiler writes it ("float4*", "uint") into scalar and lanes. */
 void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *lanes);
+
+/* --- cl_builtin.c: the engine's precompiled kernels, where the driver calls functions ----------------------
+ */
+
+#define DRUPE_CL_CALL_ARGS  8
+#define DRUPE_CL_CALL_BYTES 1024
+
+/* One call of such a kernel: it has no address of its own parts, so that drivers can copy it. */
+typedef struct drupe_cl_call {
+    drupe_builtin_fn run;
+    size_t items, threads;
+    size_t size; /* bytes that are used of all this */
+    uint32_t nargs, offsets[DRUPE_CL_CALL_ARGS];
+    _Alignas(16) unsigned char values[DRUPE_CL_CALL_BYTES];
+} drupe_cl_call;
+/* Fill in what a kernel needs that has no `id`; DRUPE_E_NOT_FOUND. */
+drupe_status drupe_cl_builtin_open(drupe_cl_kernel *kernel, const char *name);
+drupe_status drupe_cl_builtin_pack(const drupe_cl_kernel *kernel, const drupe_range *range, const drupe_arg *args,
+                                   size_t nargs, drupe_cl_call *call);
+/* Run it, a drupe_cl_call, on this thread and others. */
+void CL_CALLBACK drupe_cl_builtin_run(void *call);
 
 /* --- range.c -------------------------------------------------------------------------------------------- */
 

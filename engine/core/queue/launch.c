@@ -95,6 +95,7 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
     if (queue->names.last_fallible && minded) submit.predecessor = queue->names.last_fallible;
     if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;
     submit.event = entry->event;
+    submit.brief = work->brief;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
     drupe_event_hand_over(submit.event);

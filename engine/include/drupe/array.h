@@ -13,6 +13,7 @@
 #define DRUPE_ARRAY_H
 
 #include "drupe/memory.h"
+#include <string.h>
 
 #define DRUPE_MAX_DIMS 32
 
@@ -57,6 +58,12 @@ typedef struct drupe_array {
     size_t shape[DRUPE_MAX_DIMS];
     ptrdiff_t strides[DRUPE_MAX_DIMS]; /* elements, may be 0 or negative */
 } drupe_array;
+
+/* Make it no array. The axes are left alone, since clearing them takes longer than many an operation. */
+static inline void drupe_array_none(drupe_array *array)
+{
+    memset(array, 0, offsetof(drupe_array, shape));
+}
 
 /* A Python scalar: weakly typed. */
 typedef struct drupe_scalar {

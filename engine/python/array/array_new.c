@@ -20,9 +20,15 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
         drupe_array_clear(array);
     else
         *drupe_py_array_of(self) = *array;
-    memset(array, 0, sizeof *array);
+    drupe_array_none(array);
     if (self && !tell_copies()) Py_CLEAR(self);
     return self;
+}
+
+void drupe_py_refuse(PyObject *text)
+{
+    if (text) PyErr_SetObject(PyExc_TypeError, text);
+    Py_XDECREF(text);
 }
 
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array)

@@ -111,8 +111,11 @@ static PyObject *get_queue(PyObject *self, void *closure)
 static PyObject *get_device(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_device *device = drupe_queue_device(array_of(self)->queue);
-    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
+    drupe_queue *queue = array_of(self)->queue;
+    PyObject *device =
+        drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(drupe_queue_device(queue)));
+    if (device) ((drupe_py_device *)device)->array_queue = drupe_queue_retain(queue);
+    return device;
 }
 
 static PyObject *get_usm_type(PyObject *self, void *closure)
@@ -159,7 +162,8 @@ PyGetSetDef drupe_py_array_getset[] = {
     {"imag", get_imag, set_imag, "A view of the imaginary parts; of real numbers a new array of zeros.",
      NULL},
     {"queue", get_queue, NULL, "The queue its work goes to.", NULL},
-    {"device", get_device, NULL, "The device it lives on.", NULL},
+    {"device", get_device, NULL, "The device it lives on. As device= it stands for the array's queue, too.",
+     NULL},
     {"usm_type", get_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"usm_data", get_usm_data, NULL, "The memory behind it, the whole allocation.", NULL},
     {"is_contiguous", get_contiguous, NULL, "Whether the elements lie side by side in C order.", NULL},

@@ -104,12 +104,6 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
                      : "");
 }
 
-void drupe_py_refuse(PyObject *text)
-{
-    if (text) PyErr_SetObject(PyExc_TypeError, text);
-    Py_XDECREF(text);
-}
-
 /* --- Running ------------------------------------------------------------------------------------------- */
 
 /* Distinguishes what may need a program of its own: operation, types, device and layout. One of the two may
@@ -217,7 +211,8 @@ PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand
 PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                               size_t spent, PyObject *out)
 {
-    drupe_array result = {0};
+    drupe_array result;
+    drupe_array_none(&result);
     if (has_integer_powers(op, operands)) {
         if (!powers_check(state, operands[1].array)) return NULL;
         spent = count; /* others may have got hold of it */
@@ -307,7 +302,6 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         drupe_py_operand_refuse(object, "matmul");
         return NULL;
     }
-    if (!drupe_py_providers_find()) return NULL;
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));

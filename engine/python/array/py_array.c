@@ -295,7 +295,7 @@ static PyObject *module_matmul(PyObject *module, PyObject *const *args, Py_ssize
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *given[2];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return drupe_py_matmul(state, given[0], given[1]);
+    return drupe_py_providers_find() ? drupe_py_matmul(state, given[0], given[1]) : NULL;
 }
 
 /* Views that take one more argument: the array's, already a copy of the descriptor. */

@@ -35,6 +35,8 @@ PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
 
 /* --- Arrays (array_new.c) ------------------------------------------------------------------------------ */
 
+/* Raise TypeError with this text (taken), which drupe/_foreign.py has made; NULL passes its exception on. */
+void drupe_py_refuse(PyObject *text);
 /* An Array that takes over `array`, which is left empty; also on failure. */
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array);
 static inline drupe_array *drupe_py_array_of(PyObject *object)
@@ -60,8 +62,6 @@ int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *s
 int drupe_py_operand_arg(drupe_py_state *state, PyObject *object, drupe_operand *operand);
 /* The exception for what is no operand: advises asarray() for arrays of others. */
 void drupe_py_operand_refuse(PyObject *object, const char *function);
-/* Raise TypeError with this text (taken), which drupe/_foreign.py has made; NULL passes its exception on. */
-void drupe_py_refuse(PyObject *text);
 
 /* Run an operation. `out` NULL: a new Array; else an Array that receives the result and is returned. */
 PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
@@ -82,6 +82,7 @@ bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drup
 PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *array,
                                     const drupe_array *other);
 void drupe_py_index_end(PyThreadState *thread);
+/* After drupe_py_providers_find(). */
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
 /* Before the first product or factorisation (py_linalg.c): drupe/array/_providers.py suggests libraries. Runs
  * Python code then. False with an exception. */

@@ -22,6 +22,7 @@ PyObject *drupe_py_address(PyObject *self, PyObject *ignored);
 typedef struct drupe_py_device {
     PyObject_HEAD drupe_device *device; /* retained */
     drupe_queue *queue;                 /* retained, once an extension module has asked for it, or NULL */
+    drupe_queue *array_queue;           /* retained: of the array whose `device` this is, else NULL */
 } drupe_py_device;
 
 typedef struct drupe_py_context {

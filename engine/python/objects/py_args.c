@@ -221,9 +221,11 @@ drupe_device *drupe_py_device_arg(drupe_py_state *state, PyObject *object)
     return NULL;
 }
 
-/* The queue that an object stands for by itself; borrowed, NULL when it stands for none. */
+/* The queue that an object stands for by itself; borrowed, NULL when it stands for none. x.device stands for
+ * that of x: libraries make arrays to combine with x by device=x.device, and know nothing of queues. */
 static drupe_queue *queue_of(const drupe_py_state *state, PyObject *object)
 {
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Device)) return ((drupe_py_device *)object)->array_queue;
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue)) return ((drupe_py_queue *)object)->queue;
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return ((drupe_py_array *)object)->array.queue;
     return NULL;

@@ -27,6 +27,7 @@ static void device_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     drupe_py_queue_release(((drupe_py_device *)self)->queue);
+    drupe_py_queue_release(((drupe_py_device *)self)->array_queue);
     if (!drupe_py_forked()) drupe_device_release(device_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Device);
 }
@@ -112,6 +113,13 @@ static PyObject *device_get_queue(PyObject *self, void *closure)
     if (drupe_device_queue(device_of(self), &queue) != DRUPE_OK)
         return drupe_py_raise(state, device_of(self));
     return drupe_py_queue_wrap(state, queue);
+}
+
+static PyObject *device_get_sycl_queue(PyObject *self, void *closure)
+{
+    drupe_queue *queue = ((drupe_py_device *)self)->array_queue;
+    if (!queue) return device_get_queue(self, closure);
+    return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue));
 }
 
 /* The first entries of max_work_item_sizes; None where a range cannot have so many dimensions. */
@@ -238,6 +246,8 @@ static PyGetSetDef device_getset[] = {
     {"parent_device", device_get_parent, NULL, "The device this is a part of, or None.", NULL},
     {"context", device_get_context, NULL, "The default context of the device.", NULL},
     {"queue", device_get_queue, NULL, "The default queue of the device: always the same one.", NULL},
+    {"sycl_queue", device_get_sycl_queue, NULL,
+     "What device= means with this object: of x.device the queue of x, else the default queue.", NULL},
 #define DRUPE_INFO(key, type, enumeration, name, doc)                                                        \
     {#name, device_get_info, NULL, doc, (void *)(intptr_t)DRUPE_INFO_##key},
 #include "drupe/device_info.def"

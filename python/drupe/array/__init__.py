@@ -146,9 +146,9 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, 
              endpoint=True):
     """Numbers evenly spaced from start to stop, which may be complex.
 
-    num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. dtype: of the elements, None for the default float, or the
-    default complex type; integers are rounded down. ValueError: num is negative. TypeError: a real dtype of complex
-    ends.
+    num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. dtype: of the elements,
+    None for the default float, or the default complex type; integers are rounded down. ValueError: num is negative.
+    TypeError: a real dtype of complex ends.
 
     >>> da.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -292,7 +292,7 @@ def result_type(*arrays_and_dtypes):
         double = double and not (isinstance(item, Array) and not item.device.has_aspect_fp64)
         common = dtype if common is None else _engine._promote(common, dtype)
     if common is None:
-        raise TypeError("result_type needs an array or a data type at least")
+        raise ValueError("result_type needs an array or a data type at least")
     if scalar <= _PLACES[common.kind]:
         return common
     double = double and not (common.kind == "f" and common.itemsize < 8)

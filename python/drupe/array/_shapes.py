@@ -309,7 +309,7 @@ def _on_matrices(name, x):
     return _diagonal(x.shape[-2], x.shape[-1], queue=x.queue)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(x, /, n=1, axis=-1, *, prepend=None, append=None):
     """Differences of neighbours along an axis, taken n times; between bools whether they differ.
 
     x: an array of one dimension at least. prepend, append: arrays to join to it before. Returns an array that is n

@@ -1,7 +1,7 @@
 /* Functions of the host over arrays: on the memory itself, and on copies, for which the form for GPUs stands. */
 #include "array/array_room.h"
 #include "array_fixture.h"
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@ int main(void)
 {
     int failed = 0;
     failed += run("opencl signals", signal_tests);
+    failed += run("opencl precompiled kernels", builtin_tests);
     failed += run("opencl tables", table_tests);
     failed += run("opencl limits", limit_tests);
     failed += run("opencl memory", memory_tests);

@@ -2,8 +2,8 @@
  *
  * Threads: from any. One loop has the helping threads at a time; another one that begins meanwhile runs on its
  * caller's thread alone, which is right, since the processors are busy. */
-#ifndef DRUPE_MATH_PARALLEL_H
-#define DRUPE_MATH_PARALLEL_H
+#ifndef DRUPE_BASE_PARALLEL_H
+#define DRUPE_BASE_PARALLEL_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Loops on several threads: every part once, several loops at a time, loops inside of parts. */
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

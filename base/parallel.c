@@ -1,6 +1,6 @@
 /* See parallel.h. The parts of a loop are handed out by a counter, so that a thread that is slow, or has not
  * started, takes fewer of them. The caller works as well: a loop ends even when no helper ever wakes. */
-#include "math/parallel.h"
+#include "base/parallel.h"
 #include "base/machine.h"
 #include "base/service.h"
 #include <stdatomic.h>
