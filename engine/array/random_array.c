@@ -102,24 +102,31 @@ static drupe_status check(const drupe_array *state, const drupe_random_request *
     return DRUPE_OK;
 }
 
-/* On GPUs: the numbers, then the state behind them. */
+/* On GPUs: one kernel takes the numbers from the state, a second one makes them. */
 static drupe_status uniform_kernel(drupe_target *target, const drupe_array *state, const drupe_array *out)
 {
-    const size_t each = out->dtype == DRUPE_FLOAT64 ? 4 : 8; /* numbers of a block */
+    const size_t each = out->dtype == DRUPE_FLOAT64 ? 4 : 8, words = DRUPE_RANDOM_WORDS; /* each: numbers of a block */
     const drupe_random_params p = {.n = (drupe_i64)out->size, .wide = out->dtype == DRUPE_FLOAT64};
-    drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_RANDOM, 0, out->dtype),
-                              .arrays = {out, state},
+    drupe_array before = {0};
+    DRUPE_TRY(drupe_array_result(state->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &words, &before));
+    drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_RANDOM, 1, DRUPE_INT64),
+                              .arrays = {state, &before},
                               .count = 2,
-                              .reads = 2,
-                              .writes = 1,
+                              .reads = 1,
+                              .writes = 3,
                               .params = &p,
                               .params_size = sizeof p,
-                              .items = out->size / each + 1};
-    DRUPE_TRY(drupe_array_kernel(target, &call));
-    call.parts = drupe_kernel_parts(SHAPE_RANDOM, 1, DRUPE_INT64);
-    call.arrays[0] = state;
-    call.count = call.reads = call.items = 1;
-    return drupe_array_kernel(target, &call);
+                              .items = 1};
+    drupe_status status = drupe_array_kernel(target, &call);
+    call.parts = drupe_kernel_parts(SHAPE_RANDOM, 0, out->dtype);
+    call.arrays[0] = out;
+    call.arrays[1] = &before;
+    call.reads = 2;
+    call.writes = 1;
+    call.items = out->size / each + 1;
+    if (status == DRUPE_OK) status = drupe_array_kernel(target, &call);
+    drupe_array_clear(&before);
+    return status;
 }
 
 drupe_status drupe_array_random(const drupe_array *state, const drupe_random_request *request,

@@ -9,10 +9,10 @@
 
 /* Elements per work-item or split, below which another one does not pay. */
 #define GRAIN_CPU     16384
-#define BRIEF_ITEMS   131072 /* elements that the host's own kernels reduce while a worker would wake up */
 #define GRAIN_GPU     4096
 #define GRAIN_COLUMN  32
 #define GRAIN_MEMBER  16
+#define BRIEF_ITEMS   131072 /* elements that the host's own kernels reduce while a worker would wake up */
 #define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
 #define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
 #define HOST_COLUMNS  4096 /* the host's own kernels: whole rows, which lie one after the other in memory */

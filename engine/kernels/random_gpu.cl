@@ -2,7 +2,8 @@
  * words: key, counter, block, taken, has32, word32.
  *
  * VARIANT 0   out[i], each work-item from the words of a block; float32 takes two numbers from a word
- *         1   the state behind n such numbers */
+ *         1   the state behind n such numbers; `before` takes what it was, so that another thread's numbers may be asked
+ *             for before these are made */
 typedef struct generator {
     u64 counter[4], block[4];
 } generator;
@@ -62,9 +63,10 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const u64 *state, const drupe_random_params p
     }
 }
 #else
-KERNEL NAME(GLOBAL u64 *state, const drupe_random_params p)
+KERNEL NAME(GLOBAL u64 *state, GLOBAL u64 *before, const drupe_random_params p)
 {
     if (get_global_id(0)) return;
+    for (int k = 0; k < 13; k++) before[k] = state[k];
     const i64 left = 4 - (i64)TAKEN, had = p.wide ? 0 : min((i64)HAS32, p.n);
     const i64 words = p.wide ? p.n : (p.n - had + 1) / 2, blocks = words > left ? (words - left + 3) / 4 : 0;
     if (blocks) {

@@ -29,14 +29,17 @@ static inline key_type key_of_bits(key_type bits, key_type infinity, int descend
     return descending ? KEY_TOP + (KEY_TOP - 1) - key : key;
 }
 #if KEY_KIND == 3
+/* Numbers with a NaN are in ascending order, always. */
+#define IS_NAN(i)        (in[i].s0 != in[i].s0 || in[i].s1 != in[i].s1)
+#define PAIR_DESCENDS(i) (p.descending && !IS_NAN(i))
 #if KEY_BITS == 64
-#define FLOAT_KEY(x) key_of_bits(as_ulong(x), 0x7ff0000000000000UL, p.descending)
+#define FLOAT_KEY(x, i) key_of_bits(as_ulong(x), 0x7ff0000000000000UL, PAIR_DESCENDS(i))
 #else
-#define FLOAT_KEY(x) key_of_bits(as_uint(x), 0x7f800000U, p.descending)
+#define FLOAT_KEY(x, i) key_of_bits(as_uint(x), 0x7f800000U, PAIR_DESCENDS(i))
 #endif
 #define KEY(i)                                                                                               \
     (p.part == 2 ? (key_type)(2 * (in[i].s0 != in[i].s0) + (in[i].s1 != in[i].s1))                           \
-                 : p.part ? FLOAT_KEY(in[i].s0) : FLOAT_KEY(in[i].s1))
+                 : p.part ? FLOAT_KEY(in[i].s0, i) : FLOAT_KEY(in[i].s1, i))
 #elif KEY_KIND == 2 && KEY_BITS == 16
 #define KEY(i) key_of_bits(((GLOBAL const ushort *)in)[i], 0x7c00, p.descending)
 #elif KEY_KIND == 2 && KEY_BITS == 32

@@ -97,5 +97,5 @@ void run_gpu_kernels(runner *r)
     RUN(SHAPE_UNIQUE, 4, DRUPE_INT64, unique, {DRUPE_INT64, N, 0}, ranks, ranks);
     RUN(SHAPE_RANDOM, 0, DRUPE_FLOAT32, floats, {DRUPE_FLOAT32, N, 0}, state);
     RUN(SHAPE_RANDOM, 0, DRUPE_FLOAT64, doubles, {DRUPE_FLOAT64, N, 0}, state);
-    RUN(SHAPE_RANDOM, 1, DRUPE_INT64, floats, state);
+    RUN(SHAPE_RANDOM, 1, DRUPE_INT64, floats, state, {DRUPE_UINT64, 13, 0});
 }

@@ -1,11 +1,12 @@
-"""Kernels for GPUs of what is a loop of the host elsewhere, run on a CPU in the form for GPUs. Host copies are
-forbidden, so that a call that would use them fails."""
+"""Kernels for GPUs of what is a loop of the host elsewhere, run on a GPU, or on a CPU in the form for GPUs. Host copies
+are forbidden, so that a call that would use them fails."""
 import pytest
 
 START = """
 import numpy as np, drupe, drupe.array as da
 da.allow_host_copies(False)
-device = [d for d in drupe.devices() if d.filter_string.startswith("opencl")][0]
+device = min((d for d in drupe.devices() if d.filter_string.startswith("opencl")),
+             key=lambda d: not d.filter_string.startswith("opencl:gpu"))
 rng = np.random.default_rng(5)
 def put(x): return da.asarray(x, device=device)
 def same(got, want):
