@@ -99,11 +99,11 @@ static void run_reduction(runner *r, int op, int in)
         drupe_reduce_params p;
         size_t elements;
     } cases[] = {
-        {SHAPE_ROW, 0, {3, N, 1, 1, {3}, {N}, 1, 0, 0, 4}, 3 * N},
-        {SHAPE_ROW, 0, {3, N, 1, 2, {3}, {N}, 1, 0, 0, 16}, 3 * N},
-        {SHAPE_ROW, LAYOUT_STRIDED, {3, N, 3, 1, {3}, {1}, 1, 0, 0, 2}, 3 * N},
-        {SHAPE_COLUMN, LAYOUT_STRIDED, {5, 7, 5, 1, {5}, {1}, 1, 0, 0, 0}, 35},
-        {SHAPE_COLUMN, LAYOUT_STRIDED, {140, 3, 140, 2, {2, 70}, {70, 1}, 2, 0, 0, 0}, 420},
+        {SHAPE_ROW, 0, {3, N, 1, 1, {3}, {N}, 1, 0, 0, 4, 0, 0}, 3 * N},
+        {SHAPE_ROW, 0, {3, N, 1, 2, {3}, {N}, 1, 0, 0, 16, 0, 0}, 3 * N},
+        {SHAPE_ROW, LAYOUT_STRIDED, {3, N, 3, 1, {3}, {1}, 1, 0, 0, 2, 0, 0}, 3 * N},
+        {SHAPE_COLUMN, LAYOUT_STRIDED, {5, 7, 5, 1, {5}, {1}, 1, 0, 0, 0, 0, 0}, 35},
+        {SHAPE_COLUMN, LAYOUT_STRIDED, {140, 3, 140, 2, {2, 70}, {70, 1}, 2, 0, 0, 0, 0, 0}, 420},
     };
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         launch l = {

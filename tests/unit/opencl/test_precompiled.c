@@ -22,6 +22,7 @@ static void count_up(size_t begin, size_t end, size_t size, const void *const *a
 {
     int64_t *out = *(int64_t *const *)args[0];
     const wish *w = args[1];
+    (void)size;
     assert(size == ITEMS || size == 1);
     for (size_t i = begin; i < end; i++) out[i] = w->begin + (int64_t)i * w->step;
     atomic_fetch_add(&ran, (int)(end - begin));
