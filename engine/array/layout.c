@@ -64,13 +64,17 @@ drupe_access drupe_layout_access(const drupe_array *array, bool writes)
     return (drupe_access){base + from, (size_t)(to - from), writes};
 }
 
+/* By addresses, since memory that was borrowed in several pieces may have bytes in common. */
 bool drupe_layout_overlap(const drupe_array *a, const drupe_array *b)
 {
     ptrdiff_t a_from, a_to, b_from, b_to;
-    if (a->memory != b->memory || a->size == 0 || b->size == 0) return false;
+    if ((a->memory != b->memory && a->queue != b->queue) || a->size == 0 || b->size == 0) return false;
     byte_range(a, &a_from, &a_to);
     byte_range(b, &b_from, &b_to);
-    return a_from < b_to && b_from < a_to;
+    const uintptr_t a_base = (uintptr_t)drupe_memory_pointer(a->memory);
+    const uintptr_t b_base = (uintptr_t)drupe_memory_pointer(b->memory);
+    return a_base + (uintptr_t)a_from < b_base + (uintptr_t)b_to &&
+           b_base + (uintptr_t)b_from < a_base + (uintptr_t)a_to;
 }
 
 drupe_status drupe_layout_writable(const drupe_array *out)

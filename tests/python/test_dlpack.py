@@ -244,6 +244,23 @@ def test_memory_of_others_may_overlap():
     assert float(total) == a.sum()
 
 
+@pytest.mark.parametrize("length", [50, 40_000])
+def test_overlapping_memory_is_read_before_it_is_written(length):
+    for steps in slice(None), slice(None, None, -1):
+        numbers = np.arange(float(length))
+        first, second = da.from_dlpack(numbers[:-1]), da.from_dlpack(numbers[1:])  # 8 bytes on: other memory
+        wanted = numbers[:-1][steps].copy()
+        second[...] = first[steps]
+        assert np.array_equal(second.asnumpy(), wanted)
+        wanted = wanted + numbers[:-1][steps]
+        second += first[steps]
+        assert np.array_equal(second.asnumpy(), wanted)
+        places = np.arange(length - 1)[::-1].copy()
+        wanted = numbers[:-1].copy()
+        second[da.asarray(places)] = first
+        assert np.array_equal(second.asnumpy()[::-1], wanted)
+
+
 def test_the_producer_is_kept_while_work_is_under_way():
     opened, queue = threading.Event(), drupe.Queue("host")
     a = np.ones(1000)
