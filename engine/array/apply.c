@@ -82,6 +82,7 @@ static bool is_light(int op, drupe_dtype compute)
     const op_result_rule rule = drupe_op_row(op)->result;
     if (drupe_dtype_row(compute)->kind == KIND_COMPLEX) return false;
     if (op == DRUPE_OP_FLOOR_DIVIDE || op == DRUPE_OP_REMAINDER || op == DRUPE_OP_POW) return false;
+    if (op == DRUPE_OP_GCD || op == DRUPE_OP_LCM) return false; /* up to a hundred divisions */
     return op == DRUPE_OP_DIVIDE || (rule != RESULT_FLOAT && rule != RESULT_FLOAT_REAL);
 }
 
