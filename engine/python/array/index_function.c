@@ -46,7 +46,9 @@ bool drupe_py_positions(drupe_py_state *state, const drupe_array *mask, drupe_ar
     size_t count;
     memset(positions, 0, sizeof *positions);
     if (!mask_count(state, mask, &counts, &count)) return false;
+    PyThreadState *thread = drupe_py_index_begin(state, mask, mask); /* not the key of the count */
     drupe_status status = drupe_array_mask_positions(mask, &counts, count, positions);
+    drupe_py_index_end(thread);
     drupe_array_clear(&counts);
     if (status != DRUPE_OK) drupe_py_raise_on(state, mask->queue);
     return status == DRUPE_OK;

@@ -251,7 +251,7 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
 }
 
 /* Numbers beside those of the table's operations, for drupe_py_warm(). */
-enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL, WARM_INDEX = WARM_MATMUL + 3 };
+enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL, WARM_INDEX = WARM_MATMUL + DRUPE_MAX_DIMS + 1 };
 
 /* A cast that drops imaginary parts without a word is refused. */
 static bool parts_kept(const drupe_array *array, const drupe_operand *value)
