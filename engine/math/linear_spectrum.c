@@ -224,11 +224,11 @@ static drupe_fint geev(const drupe_linear *l, const eig_call *c, void *work, dru
             w[2 * j + 1] = imaginary[j];                                                                     \
         }                                                                                                    \
         for (size_t j = 0; v && j < n; j++) {                                                                \
-            const bool paired = imaginary[j] != 0, second = imaginary[j] < 0;                                \
+            const bool first = imaginary[j] > 0 && j + 1 < n, second = imaginary[j] < 0 && j > 0;            \
             const REAL *a = vectors + (second ? j - 1 : j) * n, *b = a + n;                                  \
             for (size_t i = 0; i < n; i++) {                                                                 \
                 v[2 * (i * n + j)] = a[i];                                                                   \
-                v[2 * (i * n + j) + 1] = !paired ? 0 : second ? -b[i] : b[i];                                \
+                v[2 * (i * n + j) + 1] = first ? b[i] : second ? -b[i] : 0;                                  \
             }                                                                                                \
         }                                                                                                    \
     }

@@ -144,7 +144,7 @@ void drupe_product_run(const drupe_product *product)
     const bool tiny = r.count > 1 && p->n <= TINY && p->m <= TINY && p->k <= TINY;
     r.blas = tiny ? DRUPE_BLAS_NONE : drupe_product_blas(p->type);
     if (!drupe_blas_takes(r.blas, largest) || !as_matrix(&p->a, p->m, p->k, &r.a) ||
-        !as_matrix(&p->b, p->k, p->n, &r.b))
+        !as_matrix(&p->b, p->k, p->n, &r.b) || !drupe_blas_takes(r.blas, r.a.ld > r.b.ld ? r.a.ld : r.b.ld))
         r.blas = DRUPE_BLAS_NONE;
     r.loop = loop_of(p->type);
     if (r.blas != DRUPE_BLAS_NONE && work > SMALL_WORK) {
