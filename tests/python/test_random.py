@@ -129,6 +129,16 @@ def test_state_comes_and_goes(device):
     same(ours.random(3), theirs.random(3))
 
 
+@pytest.mark.parametrize("key, value", [("buffer_pos", 5), ("buffer_pos", -1), ("has_uint32", 2), ("uinteger", 2**32),
+                                        ("buffer", (0, 0, 0, 2**64))])
+def test_states_that_cannot_be(device, key, value):
+    generator = random.default_rng(2, device=device)
+    state = generator.bit_generator.state
+    with pytest.raises(ValueError, match="state of a Philox generator"):
+        generator.bit_generator.state = {**state, key: value}
+    assert generator.bit_generator.state == state
+
+
 # --- Laws: moments and the distance of the distribution function (Kolmogorov and Smirnov), with fixed seeds ---------
 
 N = 40_000
