@@ -308,6 +308,26 @@ static double square_at(drupe_blas_type type, const void *b, size_t at)
     return sum;
 }
 
+static void residual_store(const drupe_linear *l, void *out, size_t j, double sum)
+{
+    if (drupe_blas_real_size(l->type) == 4)
+        ((float *)out)[j] = (float)sum;
+    else
+        ((double *)out)[j] = sum;
+}
+
+/* Without rows or without unknowns: x is 0, and all of b is left over. */
+static void lstsq_store_nothing(const drupe_linear_one *one)
+{
+    const drupe_linear *l = one->linear;
+    memset(one->out[0], 0, l->n * l->k * drupe_blas_size(l->type));
+    for (size_t j = 0; j < l->k; j++) {
+        double sum = 0;
+        for (size_t i = 0; i < l->m; i++) sum += square_at(l->type, one->b, i * l->k + j);
+        residual_store(l, one->out[1], j, sum);
+    }
+}
+
 /* x[n][k], and of each column what is left over. */
 static void lstsq_store(const drupe_linear_one *one, const lstsq_call *c)
 {
@@ -318,10 +338,7 @@ static void lstsq_store(const drupe_linear_one *one, const lstsq_call *c)
         for (size_t i = 0; i < l->n; i++)
             memcpy((char *)one->out[0] + (i * l->k + j) * size, (const char *)c->b + (j * ldb + i) * size, size);
         for (size_t i = l->n; i < l->m; i++) sum += square_at(l->type, c->b, j * ldb + i);
-        if (drupe_blas_real_size(l->type) == 4)
-            ((float *)one->out[1])[j] = (float)sum;
-        else
-            ((double *)one->out[1])[j] = sum;
+        residual_store(l, one->out[1], j, sum);
     }
 }
 
@@ -333,15 +350,17 @@ drupe_linear_outcome drupe_linear_lstsq(const drupe_linear_one *one)
     double first[2] = {0}, first_real = 0;
     drupe_fint first_int = 0;
     memset(one->out[2], 0, sizeof(int64_t));
-    if (smaller(l->m, l->n) == 0 || l->k == 0) {
-        memset(one->out[0], 0, l->n * l->k * size);
-        memset(one->out[1], 0, l->k * drupe_blas_real_size(l->type));
+    if (smaller(l->m, l->n) == 0) {
+        lstsq_store_nothing(one);
         return LINEAR_GOOD;
     }
     (void)drupe_routine_get(DRUPE_ROUTINE_GELSD, l->type, &provider);
-    lstsq_call c = {(drupe_fint)l->m, (drupe_fint)l->n, (drupe_fint)l->k, (drupe_fint)rows, a_take(one),
-                    slot(one, SLOT_LEFT, rows * l->k * size), one->out[3], &first_real, &first_int, 0};
+    /* LAPACK takes one column at least; rank and singular values are wanted without any, too. */
+    const size_t k = l->k ? l->k : 1;
+    lstsq_call c = {(drupe_fint)l->m, (drupe_fint)l->n, (drupe_fint)k, (drupe_fint)rows, a_take(one),
+                    slot(one, SLOT_LEFT, rows * k * size), one->out[3], &first_real, &first_int, 0};
     if (!c.a || !c.b) return LINEAR_NO_MEMORY;
+    if (l->k == 0) memset(c.b, 0, rows * size);
     for (size_t j = 0; j < l->k; j++)
         for (size_t i = 0; i < rows; i++) {
             char *to = (char *)c.b + (j * rows + i) * size;

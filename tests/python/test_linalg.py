@@ -200,7 +200,7 @@ def test_norms(device, shape):
 
 
 def test_least_squares(device):
-    for m, n, k in ((5, 3, 2), (3, 5, 2), (4, 4, 1), (5, 3, None)):
+    for m, n, k in ((5, 3, 0), (3, 5, 0), (4, 0, 2), (0, 3, 2), (5, 3, 2), (3, 5, 2), (4, 4, 1), (5, 3, None)):
         a, b = numbers((m, n)), numbers((m,) if k is None else (m, k), seed=1)
         got = linalg.lstsq(da.asarray(a, device=device), da.asarray(b, device=device))
         expected = np.linalg.lstsq(a, b, rcond=None)
