@@ -171,7 +171,69 @@ static drupe_status numbers(struct walker *w)
     return DRUPE_OK;
 }
 
+/* Types and numbers: none of these works on a device. */
+static drupe_status numbers_alone(void)
+{
+    float one[2];
+    drupe_scalar scalar = {.kind = DRUPE_SCALAR_KIND_COMPLEX, .f = 1, .im = 2};
+    GO(drupe_scalar_bytes(&scalar, DRUPE_COMPLEX64, one));
+    drupe_scalar_load(one, DRUPE_COMPLEX64, &scalar);
+    REFUSED(drupe_scalar_bytes(&scalar, DRUPE_FLOAT32, one), DRUPE_E_INVALID);
+    const bool right = scalar.f == 1 && scalar.im == 2 && drupe_dtype_kind(DRUPE_UINT8) == 'u' &&
+                       drupe_dtype_real(DRUPE_COMPLEX64) == DRUPE_FLOAT32;
+    return right ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* Numbers from 29 down: their order, places and sets. */
+static drupe_status order(struct walker *w)
+{
+    const drupe_scalar most = {.kind = DRUPE_SCALAR_KIND_INT, .i = 29}, down = {.kind = DRUPE_SCALAR_KIND_INT, .i = -1};
+    const size_t n = 30;
+    int64_t last = 0, count = 0;
+    drupe_array *x = &w->arrays[0], *out = &w->arrays[1], *indices = &w->arrays[2], *sorted = &w->arrays[3];
+    drupe_array *number = &w->arrays[4];
+    GO(walk_open(w));
+    GO(numbers_alone());
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &n, x));
+    GO(drupe_array_sequence(x, most, down));
+    GO(drupe_array_cumulate(x, 0, DRUPE_DTYPE_NONE, false, false, out));
+    drupe_array_clear(out);
+    GO(drupe_array_argreduce(x, -1, false, true, out));
+    drupe_array_clear(out);
+    GO(drupe_array_sort(x, 0, false, sorted, indices));
+    GO(drupe_array_search(x, sorted, false, indices, out));
+    drupe_array_clear(out);
+    GO(drupe_array_isin(x, sorted, false, out));
+    drupe_array_clear(out);
+    GO(drupe_array_bincount(x, NULL, n, out));
+    GO(drupe_array_unique(out, true, &(drupe_distinct){.count = number}));
+    GO(drupe_array_to_host(number, &count, &w->events[0]));
+    drupe_array_clear(out);
+    GO(drupe_array_slice(sorted, &(drupe_slice){29, 1, 1, false}));
+    GO(drupe_array_to_host(sorted, &last, &w->events[1]));
+    for (int i = 0; i < 2; i++) GO(drupe_event_wait(w->events[i], LONG));
+    return last == 29 && count == 1 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* Between points: in float64. */
+static drupe_status between(struct walker *w)
+{
+    const drupe_scalar zero = {.kind = DRUPE_SCALAR_KIND_INT}, one = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
+    const size_t n = 30;
+    static double values[30];
+    GO(walk_open(w));
+    if (!drupe_device_number(w->device, DRUPE_INFO_HAS_FP64, 0)) return DRUPE_OK;
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, DRUPE_FLOAT64, 1, &n, &w->arrays[0]));
+    GO(drupe_array_sequence(&w->arrays[0], zero, one));
+    const drupe_array *x = &w->arrays[0];
+    GO(drupe_array_interp(x, x, x, -1, -1, &w->arrays[1]));
+    GO(drupe_array_to_host(&w->arrays[1], values, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    return values[29] == 29 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 const walk_scene walk_array_scenes[] = {
+    {"order", order, true},     {"between", between, false},
     {"compute", compute, true}, {"numbers", numbers, false},  {"compute checked", compute_checked, true},
     {"views", views, true},     {"indexing", indexing, true}, {"linear", linear, true},
     {NULL, NULL, false}};

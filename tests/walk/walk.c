@@ -62,14 +62,14 @@ drupe_status walk_refused(drupe_status status, drupe_status expected, const char
 
 typedef struct sequence_params {
     int64_t n, stride;
-    double start, step;
+    double start[2], step[2]; /* sixteen bytes each, as constants of all types have */
     int32_t dtype, reserved;
 } sequence_params;
 
 static const char source[] =
-    "typedef struct { long n, stride; double start, step; int dtype, reserved; } params;\n"
+    "typedef struct { long n, stride; double start[2], step[2]; int dtype, reserved; } params;\n"
     "kernel void sequence_f64(global double *out, const params p)\n"
-    "{ for (long i = get_global_id(0); i < p.n; i += get_global_size(0)) out[i] = p.start + i * p.step; }\n"
+    "{ for (long i = get_global_id(0); i < p.n; i += get_global_size(0)) out[i] = p.start[0] + i * p.step[0]; }\n"
     "kernel void put(global double *out, const int at, const float value) { out[at] = value; }\n";
 
 drupe_status walk_open(struct walker *w)
@@ -105,7 +105,7 @@ drupe_status walk_submit(struct walker *w, drupe_queue *queue, drupe_memory *out
                          drupe_event *const *waits, size_t nwaits, drupe_event **event)
 {
     const sequence_params params = {
-        .n = ELEMENTS, .stride = 1, .start = start, .step = 1, .dtype = DRUPE_FLOAT64};
+        .n = ELEMENTS, .stride = 1, .start = {start}, .step = {1}, .dtype = DRUPE_FLOAT64};
     void *pointer = drupe_memory_pointer(out);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof pointer, &pointer},
                               {DRUPE_ARG_VALUE, sizeof params, &params}};

@@ -268,6 +268,22 @@ static number apply_one_integer(drupe_op op, number a, number b)
     }
 }
 
+static uint64_t magnitude(number a)
+{
+    return a.i < 0 && a.dtype != DRUPE_UINT64 ? 0 - (uint64_t)a.i : (uint64_t)a.i;
+}
+
+static uint64_t divisor(number a, number b)
+{
+    uint64_t x = magnitude(a), y = magnitude(b);
+    while (y) {
+        const uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x;
+}
+
 static number apply_integer(drupe_op op, number a, number b)
 {
     const drupe_dtype t = a.dtype;
@@ -280,6 +296,8 @@ static number apply_integer(drupe_op op, number a, number b)
     case DRUPE_OP_MAXIMUM: return order(a, b) > 0 ? a : b;
     case DRUPE_OP_MINIMUM: return order(a, b) < 0 ? a : b;
     case DRUPE_OP_FLOOR_DIVIDE: return whole(t, whole_quotient(a, b));
+    case DRUPE_OP_GCD: return whole(t, divisor(a, b));
+    case DRUPE_OP_LCM: return whole(t, x && y ? magnitude(a) / divisor(a, b) * magnitude(b) : 0);
     case DRUPE_OP_REMAINDER: return whole(t, b.i ? x - y * whole_quotient(a, b) : 0);
     case DRUPE_OP_POW:
         if (b.i < 0 && t != DRUPE_UINT64)
@@ -311,8 +329,7 @@ static double modulo(double a, double b)
 static double quotient(double a, double b)
 {
     if (b == 0) return a / b;
-    if (isinf(a) || isnan(a) || isnan(b)) return NAN;
-    if (isinf(b)) return a == 0 || (a < 0) == (b < 0) ? a / b : -1;
+    if (isinf(a) || isinf(b) || isnan(a) || isnan(b)) return a / b; /* as the array API has it */
     return (double)floorl((long double)a / (long double)b);
 }
 

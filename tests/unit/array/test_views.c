@@ -150,8 +150,8 @@ static void test_over(void **state)
     drupe_array_clear(&a);
     assert_int_equal(drupe_array_empty(queues[0], DRUPE_MEM_DEVICE, t, 2, SIZES(SIZE_MAX / 2, 16), &a),
                      DRUPE_E_NO_MEMORY);
-    assert_int_equal(drupe_array_empty(queues[0], DRUPE_MEM_DEVICE, t, 17,
-                                       SIZES(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), &a),
+    assert_int_equal(drupe_array_empty(queues[0], DRUPE_MEM_DEVICE, t, DRUPE_MAX_DIMS + 1,
+                                       (size_t[DRUPE_MAX_DIMS + 1]){1}, &a),
                      DRUPE_E_INVALID);
     assert_int_equal(drupe_array_empty(queues[0], DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE, 0, NULL, &a),
                      DRUPE_E_INVALID);
