@@ -5,7 +5,8 @@ from drupe import enums
 from drupe._engine import UnsupportedError, devices
 
 _LANGUAGES = {"c": 16, "host": 1, "opencl": 2, "ocl": 2, "spirv": 4, "spv": 4, "sycl": 0}  # bits of `languages`
-_NO_INFO = ("parent_device", "composite_device", "platform", "sycl_platform", "context", "queue")  # objects
+_NO_INFO = ("parent_device", "composite_device", "platform", "sycl_platform", "context", "queue", "sycl_context",
+            "sycl_device", "sycl_queue")  # objects
 _PEER_VALUES = ("access_supported", "atomics_supported")
 _PRINTED = (("Name", "name"), ("Driver version", "driver_version"), ("Vendor", "vendor"),
             ("Filter string", "filter_string"))

@@ -28,7 +28,7 @@ def wait():
     while not os.path.exists("${path}"): time.sleep(0.01)
 gate = drupe.Event.from_future(futures.ThreadPoolExecutor().submit(wait))
 kernel = drupe.Program(None, language="builtin", device="host")["sequence_f64"]
-event = kernel(None, struct.pack("qqddii", 64, 1, 0.0, 1.0, 4, 0),
+event = kernel(None, struct.pack("qqddddii", 64, 1, 0, 0, 1, 0, 11, 0),
                global_size=4, queue=y.queue, wait_for=[gate])`;
 
 const panel = house => house.page.locator('.drupe-panel');

@@ -28,7 +28,7 @@ HOST = """
 import ctypes, drupe, struct
 import drupe.array as da
 kernel = drupe.Program(None, language="builtin", device="host")["sequence_f64"]
-bad = None, struct.pack("qqddii", 1 << 20, 1, 0.0, 1.0, 4, 0)  # no array
+bad = None, struct.pack("qqddddii", 1 << 20, 1, 0.0, 0, 1.0, 0, 11, 0)  # no array
 variable = 7
 """
 
@@ -187,17 +187,17 @@ with drupe.checked() as mode:
 
 
 @pytest.mark.parametrize("what, work", [
-    ("wrote 0 bytes behind the end", "kernel(small, struct.pack('qqddii', 101, 1, 0.0, 1.0, 4, 0), global_size=1)"),
+    ("wrote 0 bytes behind the end", "kernel(small, struct.pack('qqddddii', 101, 1, 0, 0, 1, 0, 11, 0), global_size=1)"),
     ("read 0 bytes behind the end", "negative(larger, small, head, global_size=1)"),
     ("wrote 4000 bytes before the start",
-     "kernel(small, struct.pack('qqddii', 2, -500, 0.0, 1.0, 4, 0), global_size=1)"),
+     "kernel(small, struct.pack('qqddddii', 2, -500, 0, 0, 1, 0, 11, 0), global_size=1)"),
 ])
 def test_the_ends_of_checked_memory_fault(fresh, what, work):
     """The memory and its line are named, the kernel and its line too; `host` works on."""
     assert fresh.run(HOST, timeout=60).status == "ok"
     assert fresh.run("larger = da.zeros(200, device='host')\n"
                      "negative = drupe.Program(None, language='builtin', device='host')['negative_f64']\n"
-                     "head = struct.pack('q24x6i', 101, 4, 4, 0, 0, 0, 0)").status == "ok"
+                     "head = struct.pack('q48x6i', 101, 11, 11, 0, 0, 0, 0)").status == "ok"
     run = fresh.run(CHECKED.format(work=work + ".wait()"), timeout=60)
     assert run.status == "error" and run.reply["ename"] == "CheckError"
     text = run.reply["evalue"]

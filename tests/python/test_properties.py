@@ -81,7 +81,8 @@ def test_every_property_has_its_type(any_device):
 def test_there_are_no_properties_beside_them():
     names = {name for name in dir(drupe.Device) if not name.startswith("_")
              and not callable(getattr(drupe.Device, name))}
-    assert names - set(TYPES) == {"context", "queue", "usm_device", "usm_host", "usm_shared"}
+    assert names - set(TYPES) == {"context", "queue", "sycl_context", "sycl_device", "sycl_queue", "usm_device",
+                                  "usm_host", "usm_shared"}
 
 
 def test_info_has_every_property(any_device):

@@ -19,9 +19,9 @@ from drupe import _engine
 
 DEVICE = sys.argv[1]
 SOURCE = """
-typedef struct { long n, stride; double start, step; int dtype, reserved; } params;
+typedef struct { long n, stride; double start[2], step[2]; int dtype, reserved; } params;
 kernel void sequence_f64(global double *out, const params p)
-{ for (long i = get_global_id(0); i < p.n; i += get_global_size(0)) out[i] = p.start + i * p.step; }
+{ for (long i = get_global_id(0); i < p.n; i += get_global_size(0)) out[i] = p.start[0] + i * p.step[0]; }
 """
 
 
@@ -111,7 +111,7 @@ def programs():
     device = drupe.Device(DEVICE)
     kernel = kernel_of(device)
     out = drupe.memory.MemoryUSMDevice(800, queue=device.queue)
-    params = struct.pack("qqddii", 100, 1, 5.0, 1.0, 4, 0)
+    params = struct.pack("qqddddii", 100, 1, 5.0, 0, 1.0, 0, 11, 0)
     event = kernel(out, params, global_size=4)
     device.queue.submit(kernel, (out, params), 4, wait_for=event).wait()
     expect(np.frombuffer(out.tobytes(), "f8")[99] == 104)

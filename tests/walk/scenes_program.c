@@ -179,9 +179,9 @@ static drupe_status instrumented(struct walker *w)
 {
     const struct {
         int64_t n, stride;
-        double start, step;
+        double start[2], step[2];
         int32_t dtype, reserved;
-    } params = {ELEMENTS, 1, 0, 1, DRUPE_FLOAT64, 0};
+    } params = {ELEMENTS, 1, {0}, {1}, DRUPE_FLOAT64, 0};
     if (w->language != DRUPE_LANG_BUILTIN) return DRUPE_OK;
     drupe_check_begin();
     w->checked = true;
