@@ -388,7 +388,7 @@ def test_memory_cannot_be_shared_with_two_contexts():
 
 
 def test_memory_that_the_host_cannot_address(fresh, opencl):
-    """The form for GPUs stands for such a device. Its own capsule is of unified shared memory; a copy is in host memory,
+    """The form for GPUs stands for such a device. Its capsule is of unified shared memory; a copy is in host memory,
     also where no device here has any."""
     text = """
         import numpy, drupe, drupe.array as da

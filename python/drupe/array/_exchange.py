@@ -12,8 +12,8 @@ _CPU, _ONE_API = 1, 14  # device types of DLPack
 def dlpack_device(x):
     """The pair that DLPack calls the array's device: host memory, or kDLOneAPI and the number of the device.
 
-    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory, as oneAPI's
-    unified shared memory has. Whoever takes those asks a runtime what they are, which says that it does not know."""
+    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory, as the
+    unified shared memory of oneAPI has. Whoever takes those asks a runtime about them, which does not know these."""
     return (_CPU, 0) if _engine._host_reaches(x) else (_ONE_API, x.device.get_device_id())
 
 
