@@ -56,7 +56,7 @@ class Array(_Shown, ArrayMethods):
         return _exchange.dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
-        """Where DLPack finds the elements: (1, 0) is host memory, (12, n) is the nth OpenCL device, of
+        """Where DLPack finds the elements: (1, 0) is host memory, (14, n) is the nth OpenCL device, of
         whose memory no other library knows."""
         from drupe.array import _exchange
 

@@ -187,7 +187,8 @@ with drupe.checked() as mode:
 
 
 @pytest.mark.parametrize("what, work", [
-    ("wrote 0 bytes behind the end", "kernel(small, struct.pack('qqddddii', 101, 1, 0, 0, 1, 0, 11, 0), global_size=1)"),
+    ("wrote 0 bytes behind the end",
+     "kernel(small, struct.pack('qqddddii', 101, 1, 0, 0, 1, 0, 11, 0), global_size=1)"),
     ("read 0 bytes behind the end", "negative(larger, small, head, global_size=1)"),
     ("wrote 4000 bytes before the start",
      "kernel(small, struct.pack('qqddddii', 2, -500, 0, 0, 1, 0, 11, 0), global_size=1)"),

@@ -143,7 +143,7 @@ GPU = """
             refused(x)
     with pytest.raises(BufferError, match=r"x\\.asnumpy\\(\\)"):
         memoryview(x)
-    assert x.__dlpack_device__()[0] == 12  # an extension device
+    assert x.__dlpack_device__()[0] == 14  # unified shared memory
     with pytest.raises(BufferError, match="copy=False"):
         x.__dlpack__(dl_device=(1, 0), copy=False)
     class Host:

@@ -4,17 +4,17 @@ What shares memory shares it both ways: writes are seen on both sides. An export
 the array; whoever looks at the memory after more was queued waits for the queue first."""
 from drupe import _engine
 
-_CPU, _EXTENSION = 1, 12  # device types of DLPack
+_CPU, _ONE_API = 1, 14  # device types of DLPack
 
 
 # --- DLPack --------------------------------------------------------------------------------------------------
 
 def dlpack_device(x):
-    """The pair that DLPack calls the array's device: host memory, or kDLExtDev and the number of the device.
+    """The pair that DLPack calls the array's device: host memory, or kDLOneAPI and the number of the device.
 
-    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory. Nobody may
-    take the one for the other, so their device is one of DLPack's extensions, which others refuse."""
-    return (_CPU, 0) if _engine._host_reaches(x) else (_EXTENSION, x.device.get_device_id())
+    DLPack's pointers of OpenCL are cl_mem objects, and these arrays have addresses of shared virtual memory, as the
+    unified shared memory of oneAPI has. Whoever takes those asks a runtime about them, which does not know these."""
+    return (_CPU, 0) if _engine._host_reaches(x) else (_ONE_API, x.device.get_device_id())
 
 
 def _wanted(dl_device):

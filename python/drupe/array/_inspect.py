@@ -92,10 +92,10 @@ class _Info:
         return _engine.empty(0).device
 
     def devices(self):
-        """All devices, as a list."""
+        """All devices, as a tuple."""
         import drupe
 
-        return list(drupe.devices())
+        return tuple(drupe.devices())
 
     def default_dtypes(self, *, device=None):
         """The types of arrays that are made of Python's numbers, and of indices."""
