@@ -142,7 +142,7 @@ static void map_strided(struct bench *b)
 static void reduce_rows(struct bench *b)
 {
     kernel_parts key = KEY(SHAPE_ROW, DRUPE_OP_SUM, LAYOUT_STRIDED);
-    drupe_reduce_params p = {.outputs = 10, .extent = 10, .stride = 10, .splits = 1, .ndim = 1};
+    drupe_reduce_params p = {.outputs = 10, .extent = 10, .stride = 10, .splits = 1, .team = 1, .ndim = 1};
     p.shape[0] = 10;
     p.strides[0] = 1;
     p.in_dtype = p.out_dtype = DRUPE_FLOAT32;
@@ -157,7 +157,7 @@ static void reduce_rows(struct bench *b)
 static void reduce_columns(struct bench *b)
 {
     kernel_parts key = KEY(SHAPE_COLUMN, DRUPE_OP_MAX, LAYOUT_STRIDED);
-    drupe_reduce_params p = {.outputs = 10, .extent = 10, .stride = 10, .splits = 1, .ndim = 1};
+    drupe_reduce_params p = {.outputs = 10, .extent = 10, .stride = 10, .splits = 1, .team = 1, .ndim = 1};
     p.shape[0] = 10;
     p.strides[0] = 1;
     p.in_dtype = p.out_dtype = DRUPE_FLOAT32;
