@@ -188,7 +188,7 @@ static drupe_status order(struct walker *w)
 {
     const drupe_scalar most = {.kind = DRUPE_SCALAR_KIND_INT, .i = 29}, down = {.kind = DRUPE_SCALAR_KIND_INT, .i = -1};
     const size_t n = 30;
-    int64_t last = 0, count = 0;
+    static int64_t last, count; /* a copy that nobody waits for any more writes there, too */
     drupe_array *x = &w->arrays[0], *out = &w->arrays[1], *indices = &w->arrays[2], *sorted = &w->arrays[3];
     drupe_array *number = &w->arrays[4];
     GO(walk_open(w));
