@@ -1,15 +1,15 @@
 /* Loops of the host on several processors, for functions that run as work of a queue.
  *
- * Threads: from any. One loop has the helping threads at a time; another one that begins meanwhile runs on its
- * caller's thread alone, which is right, since the processors are busy. */
+ * Threads: from any. One loop has the helping threads at a time; another one that begins meanwhile runs on
+ * its caller's thread alone, which is right, since the processors are busy. */
 #ifndef DRUPE_BASE_PARALLEL_H
 #define DRUPE_BASE_PARALLEL_H
 
 #include <stddef.h>
 
 /* Run part(i, user) once for each i below `parts`, on this thread and the helping ones, in no order. Returns
- * when all are over; what they wrote is seen then. A part must not wait for another one; a loop that it runs itself
- * has its thread alone. */
+ * when all are over; what they wrote is seen then. A part must not wait for another one; a loop that it runs
+ * itself has its thread alone. */
 void drupe_parallel(size_t parts, void (*part)(size_t i, void *user), void *user);
 
 /* How many threads share such a loop, the caller's included: 1 or more. */

@@ -8,15 +8,16 @@
 drupe_status drupe_array_axis(const drupe_array *in, int axis, drupe_axis_block *block)
 {
     if (axis < 0 || axis >= in->ndim)
-        return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "axis %d is out of bounds for an array with %d dimensions",
-                               axis, in->ndim);
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                               "axis %d is out of bounds for an array with %d dimensions", axis, in->ndim);
     *block = (drupe_axis_block){1, in->shape[axis], 1};
     for (int d = 0; d < axis; d++) block->outer *= in->shape[d];
     for (int d = axis + 1; d < in->ndim; d++) block->inner *= in->shape[d];
     return DRUPE_OK;
 }
 
-/* --- Running sums ---------------------------------------------------------------------------------------- */
+/* --- Running sums ----------------------------------------------------------------------------------------
+ */
 
 static drupe_status scan_call(void *const *pointers, const void *params)
 {
@@ -43,7 +44,8 @@ static drupe_status scan_submit(const drupe_array *in, const drupe_scan *scan, c
     drupe_target *target;
     drupe_status status = drupe_target_get(out->queue, &target);
     if (status == DRUPE_OK)
-        status = drupe_target_remote(target) ? drupe_kernel_scan(target, scan, &packed, out) : drupe_array_call(&call);
+        status = drupe_target_remote(target) ? drupe_kernel_scan(target, scan, &packed, out)
+                                             : drupe_array_call(&call);
     drupe_array_clear(&packed);
     return status;
 }
@@ -57,8 +59,9 @@ drupe_status drupe_array_cumulate(const drupe_array *in, int axis, drupe_dtype d
     if (dtype == DRUPE_DTYPE_NONE) dtype = drupe_op_result(DRUPE_OP_SUM, &(drupe_operand){.array = in}, 1);
     if (dtype == DRUPE_DTYPE_NONE) return drupe_error_last()->status;
     if (dtype == DRUPE_BOOL)
-        return drupe_error_set(DRUPE_E_INVALID, "cumulative sums and products are not computed in bool: give an "
-                                                "integer dtype");
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "cumulative sums and products are not computed in bool: give an "
+                               "integer dtype");
     memcpy(shape, in->shape, (size_t)in->ndim * sizeof *shape);
     shape[axis] += initial;
     DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, in->ndim, shape, out));
@@ -74,7 +77,8 @@ drupe_status drupe_array_cumulate(const drupe_array *in, int axis, drupe_dtype d
     return status;
 }
 
-/* --- Places of extremes ---------------------------------------------------------------------------------- */
+/* --- Places of extremes ----------------------------------------------------------------------------------
+ */
 
 static drupe_status arg_call(void *const *pointers, const void *params)
 {
@@ -100,13 +104,14 @@ static drupe_status arg_submit(const drupe_array *in, const drupe_argreduce *wor
     drupe_target *target;
     drupe_status status = drupe_target_get(out->queue, &target);
     if (status == DRUPE_OK)
-        status =
-            drupe_target_remote(target) ? drupe_kernel_argreduce(target, work, &packed, out) : drupe_array_call(&call);
+        status = drupe_target_remote(target) ? drupe_kernel_argreduce(target, work, &packed, out)
+                                             : drupe_array_call(&call);
     drupe_array_clear(&packed);
     return status;
 }
 
-drupe_status drupe_array_argreduce(const drupe_array *in, int axis, bool keepdims, bool least, drupe_array *out)
+drupe_status drupe_array_argreduce(const drupe_array *in, int axis, bool keepdims, bool least,
+                                   drupe_array *out)
 {
     drupe_axis_block block = {1, in->size, 1};
     size_t shape[DRUPE_MAX_DIMS];
@@ -119,7 +124,8 @@ drupe_status drupe_array_argreduce(const drupe_array *in, int axis, bool keepdim
             shape[ndim++] = 1;
     }
     if (block.n == 0)
-        return drupe_error_set(DRUPE_E_INVALID, "%s of no elements has no value", least ? "argmin" : "argmax");
+        return drupe_error_set(DRUPE_E_INVALID, "%s of no elements has no value",
+                               least ? "argmin" : "argmax");
     DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), DRUPE_INT64, ndim, shape, out));
     if (!out->size) return DRUPE_OK;
     const drupe_argreduce work = {.outer = block.outer,

@@ -87,8 +87,8 @@ static bool is_light(int op, drupe_dtype compute)
 }
 
 /* Elements of one work-item. What is over in a moment is one, which may run on the submitting thread. */
-static size_t grain_of(const drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
-                       const kernel_parts *key, const drupe_map_params *p)
+static size_t grain_of(const drupe_target *target, const drupe_array *out, const drupe_operand *in,
+                       size_t nin, const kernel_parts *key, const drupe_map_params *p)
 {
     if (target->gpu_form) return GRAIN_GPU;
     if (!target->builtin || out->size > BRIEF_ITEMS_MAX || p->head.ndim) return GRAIN_CPU;
@@ -132,8 +132,8 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     return drupe_target_submit(target, &recipe, &s, &range, args, nin + 2, elements);
 }
 
-/* `array` at index i of an axis of an ndim-dimensional space that it is broadcast to; the axis keeps length 1.
- * Borrowed. */
+/* `array` at index i of an axis of an ndim-dimensional space that it is broadcast to; the axis keeps
+ * length 1. Borrowed. */
 static drupe_array slice_at(const drupe_array *array, int ndim, int axis, size_t i)
 {
     drupe_array slice = *array;

@@ -20,7 +20,8 @@ static drupe_status unique_call(void *const *pointers, const void *params)
 {
     const unique_params *p = params;
     const bool placed = p->wanted[FIRSTS] || p->wanted[INVERSE];
-    const size_t bytes = p->n * drupe_element_size(p->type), place_bytes = placed ? p->n * sizeof(int64_t) : 0;
+    const size_t bytes = p->n * drupe_element_size(p->type),
+                 place_bytes = placed ? p->n * sizeof(int64_t) : 0;
     void *results[RESULTS] = {NULL};
     for (int i = 0, next = 1; i < RESULTS; i++)
         if (p->wanted[i]) results[i] = pointers[next++];
@@ -28,7 +29,8 @@ static drupe_status unique_call(void *const *pointers, const void *params)
     drupe_status status = DRUPE_OK;
     if (!sorted || (placed && !places))
         status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for finding distinct elements.");
-    const drupe_sort sort = {.in = pointers[0], .out = sorted, .indices = places, .rows = 1, .n = p->n, .type = p->type};
+    const drupe_sort sort = {
+        .in = pointers[0], .out = sorted, .indices = places, .rows = 1, .n = p->n, .type = p->type};
     if (status == DRUPE_OK) status = drupe_sort_run(&sort);
     const drupe_unique unique = {.sorted = sorted,
                                  .places = places,
@@ -74,8 +76,9 @@ drupe_status drupe_array_unique(const drupe_array *in, bool equal_nan, const dru
     drupe_status status = drupe_array_contiguous_as(in, in->dtype, &packed);
     for (int i = 0; status == DRUPE_OK && i < RESULTS; i++)
         if (results[i])
-            status = drupe_array_result(in->queue, drupe_memory_kind(in->memory), i == VALUES ? in->dtype : DRUPE_INT64,
-                                        i == COUNT ? 0 : 1, &in->size, results[i]);
+            status = drupe_array_result(in->queue, drupe_memory_kind(in->memory),
+                                        i == VALUES ? in->dtype : DRUPE_INT64, i == COUNT ? 0 : 1, &in->size,
+                                        results[i]);
     drupe_target *target;
     if (status == DRUPE_OK) status = drupe_target_get(in->queue, &target);
     if (status == DRUPE_OK && in->size && drupe_kernel_sorts(target, &(drupe_sort){.n = in->size}))

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of all operands below which the submitting thread may do the work itself: it takes less time than to wake
- * another, even of what takes the cube of a length. */
+/* Bytes of all operands below which the submitting thread may do the work itself: it takes less time than to
+ * wake another, even of what takes the cube of a length. */
 #define BRIEF_BYTES 4096
 
 /* One block, dropped by the last submission that uses it: parameters, then the copies. */
@@ -147,7 +147,8 @@ static drupe_status copies_in(const drupe_call *call, drupe_queue *queue, call_b
     for (size_t i = 0; i < call->count; i++) {
         const drupe_array *array = call->arrays[i];
         if (!(call->reads >> i & 1) || !array->size) continue;
-        DRUPE_TRY(copy_one(queue, block, block->pointers[i], drupe_array_pointer(array), bytes_of(array), NULL));
+        DRUPE_TRY(
+            copy_one(queue, block, block->pointers[i], drupe_array_pointer(array), bytes_of(array), NULL));
     }
     return DRUPE_OK;
 }
@@ -159,7 +160,8 @@ static drupe_status copies_out(const drupe_call *call, drupe_queue *queue, call_
     for (size_t i = 0; i < call->count; i++) {
         const drupe_array *array = call->arrays[i];
         if (!(call->writes >> i & 1) || !array->size) continue;
-        DRUPE_TRY(copy_one(queue, block, drupe_array_pointer(array), block->pointers[i], bytes_of(array), &done));
+        DRUPE_TRY(
+            copy_one(queue, block, drupe_array_pointer(array), block->pointers[i], bytes_of(array), &done));
     }
     return DRUPE_OK;
 }
@@ -167,11 +169,12 @@ static drupe_status copies_out(const drupe_call *call, drupe_queue *queue, call_
 static drupe_status staging_tell(const drupe_call *call, const drupe_queue *queue)
 {
     if (!drupe_array_staging_allowed())
-        return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                               "%s has no kernel for %s, and computing it on the host, with copies there and "
-                               "back, is forbidden: allow it with drupe.array.allow_host_copies(), or compute on a "
-                               "CPU device",
-                               call->label, drupe_device_filter(drupe_queue_device(queue)));
+        return drupe_error_set(
+            DRUPE_E_UNSUPPORTED,
+            "%s has no kernel for %s, and computing it on the host, with copies there and "
+            "back, is forbidden: allow it with drupe.array.allow_host_copies(), or compute on a "
+            "CPU device",
+            call->label, drupe_device_filter(drupe_queue_device(queue)));
     if (!atomic_exchange(&staging.told, true)) atomic_store(&staging.label, call->label);
     return DRUPE_OK;
 }

@@ -36,7 +36,8 @@ drupe_status drupe_array_kernel(drupe_target *target, const drupe_kernel_call *c
         memories[i] = array->memory;
         args[i] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[i]};
         if (target->checked && array->size) accesses[naccesses++] = drupe_layout_access(array, writes);
-        if (writes && !(call->reads >> i & 1) && drupe_array_covers(array)) effects.replaces |= UINT64_C(1) << i;
+        if (writes && !(call->reads >> i & 1) && drupe_array_covers(array))
+            effects.replaces |= UINT64_C(1) << i;
     }
     args[call->count] = (drupe_arg){DRUPE_ARG_VALUE, call->params_size, call->params};
     const drupe_submission s = {.queue = queue,

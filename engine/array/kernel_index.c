@@ -1,5 +1,5 @@
-/* Indexing by arrays of integers as kernels for GPUs. An index that leads nowhere is written down by the kernel, and
- * told by a function of the host behind it, which copies those few words. */
+/* Indexing by arrays of integers as kernels for GPUs. An index that leads nowhere is written down by the
+ * kernel, and told by a function of the host behind it, which copies those few words. */
 #include "array/index_room.h"
 #include "array/kernel_room.h"
 #include <inttypes.h>
@@ -49,7 +49,8 @@ static drupe_status report_tell(const drupe_gather *g, const drupe_array *report
 
 static drupe_index_params params_of(const drupe_gather *g, int ndim)
 {
-    drupe_index_params p = {.count = 1, .base = g->base, .ndim = ndim, .points = g->points, .mode = (int)g->mode};
+    drupe_index_params p = {
+        .count = 1, .base = g->base, .ndim = ndim, .points = g->points, .mode = (int)g->mode};
     for (int k = 0; k < g->arrays && k < 2; k++) {
         p.length[k] = g->length[k];
         p.step[k] = g->step[k];
@@ -68,15 +69,18 @@ bool drupe_kernel_indexes(const drupe_target *target, const drupe_gather *g)
 {
     size_t points = 1;
     for (int d = 0; d < g->points; d++) points *= g->shape[d];
-    return drupe_target_remote(target) && g->ndim <= DRUPE_KERNEL_DIMS && g->arrays <= 2 && points < INT32_MAX;
+    return drupe_target_remote(target) && g->ndim <= DRUPE_KERNEL_DIMS && g->arrays <= 2 &&
+           points < INT32_MAX;
 }
 
-static drupe_status launch(drupe_target *target, int variant, drupe_dtype dtype, const drupe_array *const *arrays,
-                           size_t count, uint32_t writes, const drupe_index_params *p)
+static drupe_status launch(drupe_target *target, int variant, drupe_dtype dtype,
+                           const drupe_array *const *arrays, size_t count, uint32_t writes,
+                           const drupe_index_params *p)
 {
     drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_INDEX, variant, dtype),
                               .count = count,
-                              .reads = ((1u << count) - 1) & ~(variant == GATHER || variant == FOLD ? 1u : 0u),
+                              .reads =
+                                  ((1u << count) - 1) & ~(variant == GATHER || variant == FOLD ? 1u : 0u),
                               .writes = writes,
                               .params = p,
                               .params_size = sizeof *p,
@@ -91,9 +95,11 @@ drupe_status drupe_kernel_gather(drupe_target *target, const drupe_gather *g, co
     drupe_array report = {0};
     const bool raises = g->mode == DRUPE_INDEX_RAISE;
     const drupe_index_params p = params_of(g, g->ndim);
-    const drupe_array *const arrays[] = {to, from, index, raises ? &report : to}; /* else it is not looked at */
+    const drupe_array *const arrays[] = {to, from, index,
+                                         raises ? &report : to}; /* else it is not looked at */
     drupe_status status = raises ? report_open(to->queue, &report) : DRUPE_OK;
-    if (status == DRUPE_OK) status = launch(target, GATHER, drupe_dtype_bytes(g->element), arrays, 4, 1 | 8, &p);
+    if (status == DRUPE_OK)
+        status = launch(target, GATHER, drupe_dtype_bytes(g->element), arrays, 4, 1 | 8, &p);
     if (status == DRUPE_OK) status = report_tell(g, &report, to);
     drupe_array_clear(&report);
     return status;
@@ -141,8 +147,8 @@ drupe_status drupe_kernel_scatter(drupe_target *target, const drupe_gather *g, c
 }
 
 drupe_status drupe_kernel_scatter_known(drupe_target *target, const drupe_gather *g, const drupe_array *to,
-                                        const drupe_array *from, const drupe_array *index, const drupe_array *report,
-                                        size_t wanted)
+                                        const drupe_array *from, const drupe_array *index,
+                                        const drupe_array *report, size_t wanted)
 {
     drupe_index_params p = params_of(g, g->ndim);
     const drupe_array *const arrays[] = {to, from, index, report, report};

@@ -1,5 +1,5 @@
-/* Masks as kernels for GPUs: true elements are counted block by block, running sums of the counts tell where each
- * block's go, and their positions are index arrays for what follows. */
+/* Masks as kernels for GPUs: true elements are counted block by block, running sums of the counts tell where
+ * each block's go, and their positions are index arrays for what follows. */
 #include "array/kernel_room.h"
 #include "math/compact.h"
 #include <string.h>
@@ -34,8 +34,9 @@ drupe_status drupe_kernel_mask_count(drupe_target *target, const drupe_array *ma
     return status;
 }
 
-drupe_status drupe_kernel_mask_positions(drupe_target *target, const drupe_array *mask, int ndim, const size_t *shape,
-                                         const drupe_array *counts, const drupe_array *to)
+drupe_status drupe_kernel_mask_positions(drupe_target *target, const drupe_array *mask, int ndim,
+                                         const size_t *shape, const drupe_array *counts,
+                                         const drupe_array *to)
 {
     drupe_mask_params p = {.n = (drupe_i64)mask->size,
                            .block = (drupe_i64)DRUPE_MASK_BLOCK,
@@ -72,8 +73,9 @@ static drupe_status flat_positions(drupe_target *target, const drupe_array *mask
     return status;
 }
 
-drupe_status drupe_kernel_mask_compact(drupe_target *target, const drupe_array *mask, const drupe_array *counts,
-                                       const drupe_array *from, const drupe_array *to)
+drupe_status drupe_kernel_mask_compact(drupe_target *target, const drupe_array *mask,
+                                       const drupe_array *counts, const drupe_array *from,
+                                       const drupe_array *to)
 {
     drupe_array positions = {0};
     const size_t count = to->shape[0];

@@ -1,16 +1,18 @@
 /* Running sums, places of extremes and searches as kernels for GPUs. */
 #include "array/kernel_room.h"
 
-#define SCAN_EACH   8 /* elements to a work-item: EACH of scan_gpu.cl */
+#define SCAN_EACH         8 /* elements to a work-item: EACH of scan_gpu.cl */
 #define SCAN_COLUMN_LEAST 32
-#define ARG_GRAIN   4096 /* elements to a split, and to a work-item */
-#define ARG_COLUMN  32
-#define ARG_MEMBER  16
+#define ARG_GRAIN         4096 /* elements to a split, and to a work-item */
+#define ARG_COLUMN        32
+#define ARG_MEMBER        16
 
-/* --- Running sums ---------------------------------------------------------------------------------------- */
+/* --- Running sums ----------------------------------------------------------------------------------------
+ */
 
-static drupe_status scan_launch(drupe_target *target, const drupe_scan_params *p, int variant, drupe_dtype dtype,
-                                const drupe_array *out, const drupe_array *in, const drupe_array *before)
+static drupe_status scan_launch(drupe_target *target, const drupe_scan_params *p, int variant,
+                                drupe_dtype dtype, const drupe_array *out, const drupe_array *in,
+                                const drupe_array *before)
 {
     const size_t chunks = (size_t)(p->outer * p->chunks);
     drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_SCAN, variant, dtype),
@@ -20,7 +22,8 @@ static drupe_status scan_launch(drupe_target *target, const drupe_scan_params *p
                               .writes = 1,
                               .params = p,
                               .params_size = sizeof *p,
-                              .items = variant & SCAN_COLUMN ? chunks * (size_t)p->inner : chunks * target->group};
+                              .items =
+                                  variant & SCAN_COLUMN ? chunks * (size_t)p->inner : chunks * target->group};
     if (variant & SCAN_SUMS) call.parts.out = call.parts.compute;
     return drupe_array_kernel(target, &call);
 }
@@ -54,7 +57,8 @@ drupe_status drupe_kernel_scan(drupe_target *target, const drupe_scan *scan, con
     next.type = (drupe_element)compute;
     next.initial = false;
     drupe_status status = drupe_array_result(out->queue, DRUPE_MEM_DEVICE, compute, 1, &size, &sums);
-    if (status == DRUPE_OK) status = drupe_array_result(out->queue, DRUPE_MEM_DEVICE, compute, 1, &size, &before);
+    if (status == DRUPE_OK)
+        status = drupe_array_result(out->queue, DRUPE_MEM_DEVICE, compute, 1, &size, &before);
     if (status == DRUPE_OK) status = scan_launch(target, &p, variant | SCAN_SUMS, dtype, &sums, in, NULL);
     if (status == DRUPE_OK) status = drupe_kernel_scan(target, &next, &sums, &before);
     if (status == DRUPE_OK) status = scan_launch(target, &p, variant, dtype, out, in, &before);
@@ -63,7 +67,8 @@ drupe_status drupe_kernel_scan(drupe_target *target, const drupe_scan *scan, con
     return status;
 }
 
-/* --- Places of extremes ---------------------------------------------------------------------------------- */
+/* --- Places of extremes ----------------------------------------------------------------------------------
+ */
 
 static drupe_status arg_launch(drupe_target *target, const drupe_argreduce *work, drupe_arg_params *p,
                                const drupe_array *out, const drupe_array *in, const drupe_array *list)
@@ -71,7 +76,8 @@ static drupe_status arg_launch(drupe_target *target, const drupe_argreduce *work
     const drupe_i64 each = p->extent / p->splits;
     p->team = 1;
     p->listed = list != NULL;
-    while ((p->inner == 1 || list) && p->team < (drupe_i32)target->group && p->team * ARG_MEMBER < each) p->team *= 2;
+    while ((p->inner == 1 || list) && p->team < (drupe_i32)target->group && p->team * ARG_MEMBER < each)
+        p->team *= 2;
     drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_ARG, work->least, (drupe_dtype)work->type),
                               .arrays = {out, in, list ? list : in},
                               .count = 3,
@@ -110,15 +116,19 @@ drupe_status drupe_kernel_argreduce(drupe_target *target, const drupe_argreduce 
     return status;
 }
 
-/* --- Searches -------------------------------------------------------------------------------------------- */
+/* --- Searches --------------------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_kernel_search(drupe_target *target, const drupe_search *search, const drupe_array *sorted,
                                  const drupe_array *values, const drupe_array *out)
 {
-    const drupe_search_params p = {
-        .n = (drupe_i64)search->n, .m = (drupe_i64)search->m, .right = search->right, .absent = search->absent};
+    const drupe_search_params p = {.n = (drupe_i64)search->n,
+                                   .m = (drupe_i64)search->m,
+                                   .right = search->right,
+                                   .absent = search->absent};
     const int variant = out->dtype == DRUPE_BOOL; /* whether it is there */
-    const drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_SEARCH, variant, (drupe_dtype)search->type),
+    const drupe_kernel_call call = {.parts =
+                                        drupe_kernel_parts(SHAPE_SEARCH, variant, (drupe_dtype)search->type),
                                     .arrays = {out, sorted, values},
                                     .count = 3,
                                     .reads = 6,

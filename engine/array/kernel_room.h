@@ -1,5 +1,5 @@
-/* What the loops of the host are replaced by on GPUs: kernel_index.c, kernel_mask.c, kernel_order.c. Arrays are those
- * that the loops would get; results exist. Statuses as in drupe/status.h. */
+/* What the loops of the host are replaced by on GPUs: kernel_index.c, kernel_mask.c, kernel_order.c. Arrays
+ * are those that the loops would get; results exist. Statuses as in drupe/status.h. */
 #ifndef DRUPE_KERNEL_ROOM_H
 #define DRUPE_KERNEL_ROOM_H
 
@@ -13,24 +13,29 @@
 
 /* Whether there are kernels for this space, which is prepared: one index array, or two to be folded. */
 bool drupe_kernel_indexes(const drupe_target *target, const drupe_gather *g);
-/* An index that is out of bounds fails the queue as the host's function does; a scatter writes nothing then. */
+/* An index that is out of bounds fails the queue as the host's function does; a scatter writes nothing then.
+ */
 drupe_status drupe_kernel_gather(drupe_target *target, const drupe_gather *g, const drupe_array *to,
                                  const drupe_array *from, const drupe_array *index);
 drupe_status drupe_kernel_scatter(drupe_target *target, const drupe_gather *g, const drupe_array *to,
                                   const drupe_array *from, const drupe_array *index);
 drupe_status drupe_kernel_fold(drupe_target *target, const drupe_gather *g, const drupe_array *to,
                                const drupe_array *first, const drupe_array *second);
-/* A scatter to positions of which no two are the same; nothing unless the first word of `report` is `wanted`. */
+/* A scatter to positions of which no two are the same; nothing unless the first word of `report` is `wanted`.
+ */
 drupe_status drupe_kernel_scatter_known(drupe_target *target, const drupe_gather *g, const drupe_array *to,
-                                        const drupe_array *from, const drupe_array *index, const drupe_array *report,
-                                        size_t wanted);
+                                        const drupe_array *from, const drupe_array *index,
+                                        const drupe_array *report, size_t wanted);
 
 /* As in math/compact.h. */
-drupe_status drupe_kernel_mask_count(drupe_target *target, const drupe_array *mask, const drupe_array *counts);
-drupe_status drupe_kernel_mask_positions(drupe_target *target, const drupe_array *mask, int ndim, const size_t *shape,
-                                         const drupe_array *counts, const drupe_array *to);
-drupe_status drupe_kernel_mask_compact(drupe_target *target, const drupe_array *mask, const drupe_array *counts,
-                                       const drupe_array *from, const drupe_array *to);
+drupe_status drupe_kernel_mask_count(drupe_target *target, const drupe_array *mask,
+                                     const drupe_array *counts);
+drupe_status drupe_kernel_mask_positions(drupe_target *target, const drupe_array *mask, int ndim,
+                                         const size_t *shape, const drupe_array *counts,
+                                         const drupe_array *to);
+drupe_status drupe_kernel_mask_compact(drupe_target *target, const drupe_array *mask,
+                                       const drupe_array *counts, const drupe_array *from,
+                                       const drupe_array *to);
 /* DRUPE_E_INVALID, late, unless there is a row of `from` for each true element. */
 drupe_status drupe_kernel_mask_expand(drupe_target *target, const drupe_array *mask, const drupe_array *from,
                                       size_t values, const drupe_array *to);

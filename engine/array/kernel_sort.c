@@ -24,8 +24,9 @@ static drupe_status launch(const sorter *s, int variant, const drupe_array *cons
                            uint32_t writes, size_t items)
 {
     /* Those that do not look into elements serve all types of a size. */
-    const drupe_dtype dtype =
-        variant == KEYS ? s->dtype : variant == ELEMENTS ? drupe_dtype_bytes(drupe_dtype_size(s->dtype)) : s->key;
+    const drupe_dtype dtype = variant == KEYS       ? s->dtype
+                              : variant == ELEMENTS ? drupe_dtype_bytes(drupe_dtype_size(s->dtype))
+                                                    : s->key;
     drupe_kernel_call call = {.parts = drupe_kernel_parts(SHAPE_SORT, variant, dtype),
                               .count = count,
                               .reads = ((1u << count) - 1) & ~writes,
@@ -56,7 +57,8 @@ static drupe_status sorter_open(sorter *s)
 
 static void sorter_close(sorter *s)
 {
-    drupe_array *const arrays[] = {&s->keys, &s->places, &s->next_keys, &s->next_places, &s->counts, &s->before};
+    drupe_array *const arrays[] = {&s->keys,        &s->places, &s->next_keys,
+                                   &s->next_places, &s->counts, &s->before};
     for (size_t i = 0; i < DRUPE_COUNT_OF(arrays); i++) drupe_array_clear(arrays[i]);
 }
 

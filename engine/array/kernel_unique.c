@@ -1,5 +1,5 @@
-/* The distinct elements of an array by kernels for GPUs: a sort, marks of what differs from its neighbour, and the
- * marks' running sums, which number the distinct elements. */
+/* The distinct elements of an array by kernels for GPUs: a sort, marks of what differs from its neighbour,
+ * and the marks' running sums, which number the distinct elements. */
 #include "array/kernel_room.h"
 
 enum { MARKS, VALUES, BEGINS, INVERSE, COUNTS };

@@ -1,12 +1,13 @@
 /* Linear algebra as functions of the host, and the table of who computes what. */
-#include "drupe/array_linalg.h"
 #include "array/array_room.h"
+#include "drupe/array_linalg.h"
 #include "math/linear.h"
 #include "math/product.h"
 #include <string.h>
 
 /* The types that LAPACK has, in the order of drupe_blas_type. */
-static const drupe_dtype types[DRUPE_BLAS_TYPES] = {DRUPE_FLOAT32, DRUPE_FLOAT64, DRUPE_COMPLEX64, DRUPE_COMPLEX128};
+static const drupe_dtype types[DRUPE_BLAS_TYPES] = {DRUPE_FLOAT32, DRUPE_FLOAT64, DRUPE_COMPLEX64,
+                                                    DRUPE_COMPLEX128};
 
 static drupe_blas_type type_of(drupe_dtype dtype)
 {
@@ -39,11 +40,11 @@ static drupe_status check_matrices(const char *name, const drupe_array *a, bool 
     char text[192];
     drupe_shape_text(a->ndim, a->shape, text, sizeof text);
     if (type_of(a->dtype) == DRUPE_BLAS_NONE)
-        return drupe_error_set(DRUPE_E_INVALID, "%s takes float32, float64, complex64 and complex128, not %s", name,
-                               drupe_dtype_name(a->dtype));
+        return drupe_error_set(DRUPE_E_INVALID, "%s takes float32, float64, complex64 and complex128, not %s",
+                               name, drupe_dtype_name(a->dtype));
     if (a->ndim < 2)
-        return drupe_error_set(DRUPE_E_INVALID, "%s takes matrices, with 2 dimensions or more, and the shape is %s",
-                               name, text);
+        return drupe_error_set(
+            DRUPE_E_INVALID, "%s takes matrices, with 2 dimensions or more, and the shape is %s", name, text);
     if (square && a->shape[a->ndim - 2] != a->shape[a->ndim - 1])
         return drupe_error_set(DRUPE_E_INVALID, "%s takes square matrices, and the shape is %s", name, text);
     return DRUPE_OK;
@@ -55,14 +56,15 @@ static drupe_status check_second(const char *name, const drupe_array *a, const d
     bool good = a->ndim == b->ndim;
     for (int d = 0; good && d < a->ndim - 1; d++) good = a->shape[d] == b->shape[d];
     if (a->queue != b->queue)
-        return drupe_error_set(DRUPE_E_PLACEMENT,
-                               "the operands of %s are on different queues: bring them together with to_device()",
-                               name);
+        return drupe_error_set(
+            DRUPE_E_PLACEMENT,
+            "the operands of %s are on different queues: bring them together with to_device()", name);
     if (good && a->dtype == b->dtype) return DRUPE_OK;
     drupe_shape_text(a->ndim, a->shape, first, sizeof first);
     drupe_shape_text(b->ndim, b->shape, second, sizeof second);
-    return drupe_error_set(DRUPE_E_INVALID, "%s of shapes %s and %s, %s and %s: rows, stacks and types must be equal",
-                           name, first, second, drupe_dtype_name(a->dtype), drupe_dtype_name(b->dtype));
+    return drupe_error_set(DRUPE_E_INVALID,
+                           "%s of shapes %s and %s, %s and %s: rows, stacks and types must be equal", name,
+                           first, second, drupe_dtype_name(a->dtype), drupe_dtype_name(b->dtype));
 }
 
 static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, drupe_linear *linear)
@@ -85,7 +87,8 @@ static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, d
 
 /* --- The call ------------------------------------------------------------------------------------------- */
 
-static drupe_status results_make(const drupe_linear *linear, const drupe_array *a, drupe_array *out, int *count)
+static drupe_status results_make(const drupe_linear *linear, const drupe_array *a, drupe_array *out,
+                                 int *count)
 {
     drupe_linear_result results[DRUPE_LINEAR_RESULTS];
     const int most = drupe_linear_results(linear, results);
@@ -95,13 +98,15 @@ static drupe_status results_make(const drupe_linear *linear, const drupe_array *
         size_t shape[DRUPE_MAX_DIMS];
         memcpy(shape, a->shape, (size_t)stack * sizeof *shape);
         for (int d = 0; d < r->ndim; d++) shape[stack + d] = r->shape[d];
-        DRUPE_TRY(drupe_array_result(a->queue, drupe_memory_kind(a->memory), dtype_of(linear->type, r->element),
-                                     stack + r->ndim, shape, &out[*count]));
+        DRUPE_TRY(drupe_array_result(a->queue, drupe_memory_kind(a->memory),
+                                     dtype_of(linear->type, r->element), stack + r->ndim, shape,
+                                     &out[*count]));
     }
     return DRUPE_OK;
 }
 
-static drupe_status run(const drupe_linear *linear, const drupe_array *inputs, const drupe_array *out, int count)
+static drupe_status run(const drupe_linear *linear, const drupe_array *inputs, const drupe_array *out,
+                        int count)
 {
     const int ninputs = drupe_linear_inputs(linear->op);
     const drupe_array *arrays[DRUPE_CALL_ARRAYS];
@@ -123,8 +128,9 @@ static drupe_status run(const drupe_linear *linear, const drupe_array *inputs, c
     return drupe_array_call(&call);
 }
 
-drupe_status drupe_array_linear(drupe_linear_op op, unsigned flags, double cutoff, const drupe_array *const *in,
-                                drupe_array out[DRUPE_LINEAR_RESULTS], int *count)
+drupe_status drupe_array_linear(drupe_linear_op op, unsigned flags, double cutoff,
+                                const drupe_array *const *in, drupe_array out[DRUPE_LINEAR_RESULTS],
+                                int *count)
 {
     drupe_linear linear = {.op = op, .flags = flags, .cutoff = cutoff};
     drupe_array inputs[2] = {{0}};

@@ -1,8 +1,9 @@
 /* Matrix products, of stacks too.
  *
- * Where the host can address the memory, the whole stack is one function of the host, work of the queue like any
- * other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it, one
- * matrix after the other. Operands that neither can address are copied first; float16 is computed in float32. */
+ * Where the host can address the memory, the whole stack is one function of the host, work of the queue like
+ * any other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it,
+ * one matrix after the other. Operands that neither can address are copied first; float16 is computed in
+ * float32. */
 #include "array/array_room.h"
 #include "math/product.h"
 #include <stdlib.h>
@@ -191,10 +192,11 @@ static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
         return drupe_error_set(DRUPE_E_INVALID,
                                "matmul does not take zero-dimensional operands: use multiply");
     if (a->shape[a->ndim - 1] != b->shape[b->ndim == 1 ? 0 : b->ndim - 2])
-        return drupe_error_set(DRUPE_E_INVALID,
-                               "matmul of shapes %s and %s: the last axis of the first must be as long as the "
-                               "%s axis of the second",
-                               first, second, b->ndim > 2 ? "last but one" : "first");
+        return drupe_error_set(
+            DRUPE_E_INVALID,
+            "matmul of shapes %s and %s: the last axis of the first must be as long as the "
+            "%s axis of the second",
+            first, second, b->ndim > 2 ? "last but one" : "first");
     if (a->queue != b->queue)
         return drupe_error_set(DRUPE_E_PLACEMENT,
                                "the operands of matmul are on different queues (of %s and %s): bring them "
@@ -245,8 +247,7 @@ static drupe_status multiply(product *p, const drupe_array *a, const drupe_array
         status = multiply_on_host(p, &whole);
     else if (status == DRUPE_OK)
         status = multiply_by_kernels(p, &target);
-    if (status == DRUPE_OK && wide.memory)
-        status = drupe_array_assign(out, &(drupe_operand){.array = &wide});
+    if (status == DRUPE_OK && wide.memory) status = drupe_array_assign(out, &(drupe_operand){.array = &wide});
     drupe_array_clear(&wide);
     return status;
 }

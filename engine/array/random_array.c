@@ -105,7 +105,8 @@ static drupe_status check(const drupe_array *state, const drupe_random_request *
 /* On GPUs: one kernel takes the numbers from the state, a second one makes them. */
 static drupe_status uniform_kernel(drupe_target *target, const drupe_array *state, const drupe_array *out)
 {
-    const size_t each = out->dtype == DRUPE_FLOAT64 ? 4 : 8, words = DRUPE_RANDOM_WORDS; /* each: numbers of a block */
+    const size_t each = out->dtype == DRUPE_FLOAT64 ? 4 : 8,
+                 words = DRUPE_RANDOM_WORDS; /* each: numbers of a block */
     const drupe_random_params p = {.n = (drupe_i64)out->size, .wide = out->dtype == DRUPE_FLOAT64};
     drupe_array before = {0};
     DRUPE_TRY(drupe_array_result(state->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &words, &before));

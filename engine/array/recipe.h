@@ -12,12 +12,25 @@
 #include "generated/drupe_params_gpu.h"
 #include "generated/ops_table.inc"
 
-typedef enum kernel_shape { SHAPE_MAP, SHAPE_SEQUENCE, SHAPE_ROW, SHAPE_COLUMN, SHAPE_MATMUL,
+typedef enum kernel_shape {
+    SHAPE_MAP,
+    SHAPE_SEQUENCE,
+    SHAPE_ROW,
+    SHAPE_COLUMN,
+    SHAPE_MATMUL,
     /* For GPUs, of what are loops of the host elsewhere. Their op is the variant: see the files *_gpu.cl. */
-    SHAPE_ARG, SHAPE_INDEX, SHAPE_MASK, SHAPE_SCAN, SHAPE_SEARCH, SHAPE_SORT, SHAPE_UNIQUE, SHAPE_RANDOM } kernel_shape;
-#define SCAN_PRODUCT 1 /* bits of a scan's variant */
-#define SCAN_SUMS 2
-#define SCAN_COLUMN 4
+    SHAPE_ARG,
+    SHAPE_INDEX,
+    SHAPE_MASK,
+    SHAPE_SCAN,
+    SHAPE_SEARCH,
+    SHAPE_SORT,
+    SHAPE_UNIQUE,
+    SHAPE_RANDOM
+} kernel_shape;
+#define SCAN_PRODUCT   1 /* bits of a scan's variant */
+#define SCAN_SUMS      2
+#define SCAN_COLUMN    4
 #define LAYOUT_STRIDED 8 /* else the bits of constant inputs */
 
 #define RECIPE_MOST 31

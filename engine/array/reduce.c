@@ -13,9 +13,9 @@
 #define GRAIN_COLUMN  32
 #define GRAIN_MEMBER  16
 #define BRIEF_ITEMS   131072 /* elements that the host's own kernels reduce while a worker would wake up */
-#define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
-#define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
-#define HOST_COLUMNS  4096 /* the host's own kernels: whole rows, which lie one after the other in memory */
+#define SHORT_ROW     16     /* rows shorter than this are better run through column-wise */
+#define COLUMN_BLOCK  256    /* outputs that a CPU's work-item runs through at once, roughly */
+#define HOST_COLUMNS  4096   /* the host's own kernels: whole rows, which lie one after the other in memory */
 #define COLUMN_NARROW 8
 #define COMBINE_ROWS  64 /* partial results of a GPU's column that a group is worth */
 
@@ -137,7 +137,8 @@ static void choose_splits(const drupe_target *t, reduce_step *step)
     } else if (step->shape == SHAPE_COLUMN) {
         const drupe_i64 inner = p->shape[p->ndim - 1] > 0 ? p->shape[p->ndim - 1] : 1;
         const drupe_i64 most = t->builtin ? HOST_COLUMNS : COLUMN_BLOCK, block = inner < most ? inner : most;
-        p->splits = splits_of(step, p->outputs / inner * ((inner + block - 1) / block), wanted, GRAIN_CPU / block);
+        p->splits =
+            splits_of(step, p->outputs / inner * ((inner + block - 1) / block), wanted, GRAIN_CPU / block);
     } else {
         p->splits = splits_of(step, p->outputs, wanted, GRAIN_CPU);
     }
@@ -223,8 +224,8 @@ static drupe_status step_combine(const reduction *r, const reduce_step *first, c
     return step_submit(r, &last, partial->queue, end_of(r, out, true, 0), end_of(r, partial, false, 0));
 }
 
-/* Whether the first elements tell the only result of any() or all(), which is there then. They are looked at by
- * the submitting thread itself where nothing is before them. */
+/* Whether the first elements tell the only result of any() or all(), which is there then. They are looked at
+ * by the submitting thread itself where nothing is before them. */
 static drupe_status look_first(const reduction *r, const reduce_step *step, const drupe_array *in,
                                const drupe_array *out, ptrdiff_t offset, bool *known)
 {

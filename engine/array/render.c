@@ -101,10 +101,10 @@ static const dtype_row *result_type(const kernel_parts *key)
 static void append_arithmetic(drupe_text *text, const kernel_parts *key, const dtype_row *compute)
 {
     static const char *const unsigned_types[] = {[1] = "uchar", [2] = "ushort", [4] = "uint", [8] = "ulong"};
-    drupe_text_printf(text,
-                      "#define KIND_INT %d\n#define KIND_UINT %d\n#define KIND_FLOAT %d\n#define KIND_COMPLEX %d\n",
-                      compute->kind == KIND_INT, compute->kind == KIND_UINT, compute->kind == KIND_FLOAT,
-                      compute->kind == KIND_COMPLEX);
+    drupe_text_printf(
+        text, "#define KIND_INT %d\n#define KIND_UINT %d\n#define KIND_FLOAT %d\n#define KIND_COMPLEX %d\n",
+        compute->kind == KIND_INT, compute->kind == KIND_UINT, compute->kind == KIND_FLOAT,
+        compute->kind == KIND_COMPLEX);
     if (compute->kind == KIND_INT || compute->kind == KIND_UINT)
         drupe_text_printf(text, "#define TUNSIGNED %s\n#define TWRAP %s\n", unsigned_types[compute->size],
                           compute->size < 4 ? "uint" : unsigned_types[compute->size]);
@@ -173,8 +173,8 @@ static void define_reduction(drupe_text *text, const kernel_parts *key, const op
     drupe_text_printf(text, "#define COLUMN %d\n#define STRIDED %d\n", key->shape == SHAPE_COLUMN,
                       key->layout == LAYOUT_STRIDED);
     const dtype_row *in = drupe_dtype_row((drupe_dtype)key->in[0]);
-    const bool wide = !checked && key->layout != LAYOUT_STRIDED && in->kind != KIND_COMPLEX &&
-                      key->in[0] != DRUPE_FLOAT16;
+    const bool wide =
+        !checked && key->layout != LAYOUT_STRIDED && in->kind != KIND_COMPLEX && key->in[0] != DRUPE_FLOAT16;
     drupe_text_printf(text, "#define WIDE %d\n", wide ? 16 / (int)in->size : 1);
 }
 
@@ -182,19 +182,19 @@ static void define_reduction(drupe_text *text, const kernel_parts *key, const op
 static const struct {
     const char *name;
     const char *const *lines;
-} others[] = {[SHAPE_ARG] = {"arg", source_arg_gpu_cl},          [SHAPE_INDEX] = {"index", source_index_gpu_cl},
-              [SHAPE_MASK] = {"mask", source_mask_gpu_cl},       [SHAPE_SCAN] = {"scan", source_scan_gpu_cl},
-              [SHAPE_SEARCH] = {"search", source_search_gpu_cl}, [SHAPE_SORT] = {"sort", source_sort_gpu_cl},
-              [SHAPE_UNIQUE] = {"unique", source_unique_gpu_cl},
-              [SHAPE_RANDOM] = {"random", source_random_gpu_cl}};
+} others[] = {
+    [SHAPE_ARG] = {"arg", source_arg_gpu_cl},          [SHAPE_INDEX] = {"index", source_index_gpu_cl},
+    [SHAPE_MASK] = {"mask", source_mask_gpu_cl},       [SHAPE_SCAN] = {"scan", source_scan_gpu_cl},
+    [SHAPE_SEARCH] = {"search", source_search_gpu_cl}, [SHAPE_SORT] = {"sort", source_sort_gpu_cl},
+    [SHAPE_UNIQUE] = {"unique", source_unique_gpu_cl}, [SHAPE_RANDOM] = {"random", source_random_gpu_cl}};
 
 /* Keys by which a type is sorted: 0 unsigned, 1 with a sign, 2 floats, 3 pairs of floats. */
 static void define_key(drupe_text *text, const dtype_row *row)
 {
     const int kind = row->kind == KIND_COMPLEX ? 3 : row->kind == KIND_FLOAT ? 2 : row->kind == KIND_INT;
     const int size = (int)(kind == 3 ? row->size / 2 : row->size);
-    drupe_text_printf(text, "#define KEY_KIND %d\n#define KEY_BITS %d\n#define KEY_BYTES %d\n", kind, 8 * size,
-                      size == 8 ? 8 : 4);
+    drupe_text_printf(text, "#define KEY_KIND %d\n#define KEY_BITS %d\n#define KEY_BYTES %d\n", kind,
+                      8 * size, size == 8 ? 8 : 4);
 }
 
 static void render_other(drupe_text *text, const kernel_parts *key)

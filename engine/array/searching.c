@@ -45,20 +45,22 @@ static drupe_status submit(const char *label, drupe_call_fn fn, const void *para
 static drupe_status same_queue(const char *name, const drupe_array *a, const drupe_array *b)
 {
     if (a->queue == b->queue) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_PLACEMENT,
-                           "the arrays of %s are on different queues (of %s and %s): bring them together with "
-                           "to_device()",
-                           name, drupe_device_filter(drupe_queue_device(a->queue)),
-                           drupe_device_filter(drupe_queue_device(b->queue)));
+    return drupe_error_set(
+        DRUPE_E_PLACEMENT,
+        "the arrays of %s are on different queues (of %s and %s): bring them together with "
+        "to_device()",
+        name, drupe_device_filter(drupe_queue_device(a->queue)),
+        drupe_device_filter(drupe_queue_device(b->queue)));
 }
 
 static drupe_status result_for(const drupe_array *shaped, drupe_dtype dtype, drupe_array *out)
 {
-    return drupe_array_result(shaped->queue, drupe_memory_kind(shaped->memory), dtype, shaped->ndim, shaped->shape,
-                              out);
+    return drupe_array_result(shaped->queue, drupe_memory_kind(shaped->memory), dtype, shaped->ndim,
+                              shaped->shape, out);
 }
 
-/* --- searchsorted ---------------------------------------------------------------------------------------- */
+/* --- searchsorted ----------------------------------------------------------------------------------------
+ */
 
 typedef struct search_params {
     drupe_search search;
@@ -88,7 +90,8 @@ static drupe_status search_call(void *const *pointers, const void *params)
     search.values = pointers[2];
     const size_t bytes = p->by_sorter ? search.n * drupe_element_size(search.type) : 0;
     void *ordered = p->by_sorter ? drupe_scratch_get(bytes) : NULL;
-    if (p->by_sorter && !ordered) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for a search.");
+    if (p->by_sorter && !ordered)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for a search.");
     drupe_status status = p->by_sorter ? gather(&search, pointers[3], ordered) : DRUPE_OK;
     if (p->by_sorter) search.sorted = ordered;
     if (status == DRUPE_OK) drupe_search_run(&search);
@@ -100,19 +103,19 @@ drupe_status drupe_array_search(const drupe_array *sorted, const drupe_array *va
                                 const drupe_array *sorter, drupe_array *out)
 {
     if (sorted->ndim != 1 || (sorter && (sorter->ndim != 1 || sorter->size != sorted->size)))
-        return drupe_error_set(DRUPE_E_INVALID, "searchsorted: the array to search in has one dimension, and its sorter "
-                                                "the same size");
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "searchsorted: the array to search in has one dimension, and its sorter "
+                               "the same size");
     DRUPE_TRY(same_queue("searchsorted", sorted, values));
     if (sorter) DRUPE_TRY(same_queue("searchsorted", sorted, sorter));
     const drupe_dtype common = drupe_dtype_promote(sorted->dtype, values->dtype);
-    const search_params params = {{.n = sorted->size,
-                                   .m = values->size,
-                                   .type = drupe_array_element(common),
-                                   .right = right},
-                                  sorter != NULL};
+    const search_params params = {
+        {.n = sorted->size, .m = values->size, .type = drupe_array_element(common), .right = right},
+        sorter != NULL};
     DRUPE_TRY(result_for(values, DRUPE_INT64, out));
     if (!out->size) return DRUPE_OK;
-    if (!sorted->size) return drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    if (!sorted->size)
+        return drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
     inputs in = {.count = 0};
     drupe_status status = inputs_add(&in, sorted, common);
     if (status == DRUPE_OK) status = inputs_add(&in, values, common);
@@ -128,7 +131,8 @@ drupe_status drupe_array_search(const drupe_array *sorted, const drupe_array *va
     return status;
 }
 
-/* --- isin ------------------------------------------------------------------------------------------------ */
+/* --- isin ------------------------------------------------------------------------------------------------
+ */
 
 static drupe_status isin_call(void *const *pointers, const void *params)
 {
@@ -146,18 +150,18 @@ static drupe_status isin_call(void *const *pointers, const void *params)
     return status;
 }
 
-drupe_status drupe_array_isin(const drupe_array *values, const drupe_array *set, bool invert, drupe_array *out)
+drupe_status drupe_array_isin(const drupe_array *values, const drupe_array *set, bool invert,
+                              drupe_array *out)
 {
     DRUPE_TRY(same_queue("isin", values, set));
     const drupe_dtype common = drupe_dtype_promote(values->dtype, set->dtype);
-    const drupe_search search = {.n = set->size,
-                                 .m = values->size,
-                                 .type = drupe_array_element(common),
-                                 .absent = invert};
+    const drupe_search search = {
+        .n = set->size, .m = values->size, .type = drupe_array_element(common), .absent = invert};
     DRUPE_TRY(result_for(values, DRUPE_BOOL, out));
     if (!out->size) return DRUPE_OK;
     if (!set->size)
-        return drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_BOOL, .i = invert}});
+        return drupe_array_assign(out,
+                                  &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_BOOL, .i = invert}});
     inputs in = {.count = 0};
     drupe_status status = inputs_add(&in, values, common);
     if (status == DRUPE_OK) status = inputs_add(&in, set, common);
@@ -172,7 +176,8 @@ drupe_status drupe_array_isin(const drupe_array *values, const drupe_array *set,
     return status;
 }
 
-/* --- Counts and lines ------------------------------------------------------------------------------------ */
+/* --- Counts and lines ------------------------------------------------------------------------------------
+ */
 
 static drupe_status bincount_call(void *const *pointers, const void *params)
 {
@@ -195,7 +200,8 @@ drupe_status drupe_array_bincount(const drupe_array *numbers, const drupe_array 
     DRUPE_TRY(drupe_array_result(numbers->queue, drupe_memory_kind(numbers->memory),
                                  weights ? DRUPE_FLOAT64 : DRUPE_INT64, 1, &bins, out));
     if (!bins) return DRUPE_OK;
-    if (!numbers->size) return drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    if (!numbers->size)
+        return drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
     const drupe_counting counting = {.n = numbers->size, .bins = bins, .weights = weights ? &weighted : NULL};
     inputs in = {.count = 0};
     drupe_status status = inputs_add(&in, numbers, DRUPE_INT64);
@@ -217,8 +223,8 @@ static drupe_status interp_call(void *const *pointers, const void *params)
     return DRUPE_OK;
 }
 
-drupe_status drupe_array_interp(const drupe_array *x, const drupe_array *xp, const drupe_array *fp, double left,
-                                double right, drupe_array *out)
+drupe_status drupe_array_interp(const drupe_array *x, const drupe_array *xp, const drupe_array *fp,
+                                double left, double right, drupe_array *out)
 {
     const drupe_array *const given[] = {x, xp, fp};
     if (xp->ndim != 1 || fp->ndim != 1 || xp->size != fp->size || !xp->size)

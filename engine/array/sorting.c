@@ -1,4 +1,5 @@
-/* Sorts along an axis. The loops sort rows: another axis than the last is moved there, and back afterwards. */
+/* Sorts along an axis. The loops sort rows: another axis than the last is moved there, and back afterwards.
+ */
 #include "array/array_room.h"
 #include "array/kernel_room.h"
 #include "array/order.h"
@@ -66,7 +67,8 @@ static drupe_status axis_back(drupe_array *sorted, int axis, drupe_array *out)
     return status;
 }
 
-static drupe_status result_like(const drupe_array *rows, const drupe_array *in, drupe_dtype dtype, drupe_array *out)
+static drupe_status result_like(const drupe_array *rows, const drupe_array *in, drupe_dtype dtype,
+                                drupe_array *out)
 {
     return drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, rows->ndim, rows->shape, out);
 }

@@ -14,7 +14,8 @@ typedef struct reduce_kernel {
  * looked through a second time. */
 #define ROW_BYTES  32768
 #define LANE_STEPS 16
-/* Of columns that are run through together: results of a row that stay in a cache, and elements of four rows. */
+/* Of columns that are run through together: results of a row that stay in a cache, and elements of four rows.
+ */
 #define COLUMN_CHUNK 4096
 #define COLUMN_PIECE 1024
 
@@ -91,8 +92,8 @@ static void reduce_run_rows(const reduce_kernel *k, size_t begin, size_t end, si
 }
 
 /* Rows [from, to) of n columns, the first of which is element `base`, into results of the compute type. */
-static void reduce_columns(const reduce_kernel *k, const drupe_reduce_params *p, const char *in, i64 base, i64 from,
-                           i64 to, i64 n, void *results, drupe_kernel_bounds *bounds)
+static void reduce_columns(const reduce_kernel *k, const drupe_reduce_params *p, const char *in, i64 base,
+                           i64 from, i64 to, i64 n, void *results, drupe_kernel_bounds *bounds)
 {
     const i64 width = SIZES[p->in_dtype], step = p->strides[p->ndim - 1];
     block buffer, raw;
@@ -107,7 +108,8 @@ static void reduce_columns(const reduce_kernel *k, const drupe_reduce_params *p,
         for (i64 at = 0, m; at < n; at += m) {
             m = min((i64)BLOCK, n - at);
             if (!INSIDE(1, first + at * step, step, m)) continue;
-            const void *row = reduce_fetch(k, p->in_dtype, in + (first + at * step) * width, step, m, &buffer, &raw);
+            const void *row =
+                reduce_fetch(k, p->in_dtype, in + (first + at * step) * width, step, m, &buffer, &raw);
             k->columns(m, 1, row, 0, (char *)results + at * SIZES[k->compute]);
         }
     }
@@ -120,7 +122,8 @@ static void reduce_run_columns(const reduce_kernel *k, size_t begin, size_t end,
     const char *in = *(const char *const *)args[1];
     const drupe_reduce_params *p = args[2];
     const int last = p->ndim - 1, direct = k->compute != 0 && SAME(p->out_dtype, k->compute);
-    const i64 inner = p->shape[last], most = direct ? COLUMN_CHUNK : BLOCK, blocks = (inner + most - 1) / most;
+    const i64 inner = p->shape[last], most = direct ? COLUMN_CHUNK : BLOCK,
+              blocks = (inner + most - 1) / most;
     const i64 rows = p->outputs / inner, tasks = blocks * rows * p->splits;
     const i64 per = (p->extent + p->splits - 1) / p->splits, width = SIZES[p->out_dtype];
     const i64 until = share(tasks, (i64)end, (i64)size);

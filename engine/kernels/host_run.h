@@ -96,9 +96,10 @@ static i64 map_tile(const map_kernel *k, const drupe_map_head *p)
     return only_moved ? (i64)sizeof(block) / SIZES[p->dtypes[0]] : BLOCK;
 }
 
-/* Block by block, or tile by tile. Not part of map_run(), which would have to make room for the blocks first. */
-static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t begin, size_t end, size_t size,
-                                                     const void *const *args)
+/* Block by block, or tile by tile. Not part of map_run(), which would have to make room for the blocks first.
+ */
+static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t begin, size_t end,
+                                                     size_t size, const void *const *args)
 {
     const drupe_map_head *p = args[1 + k->arity];
     i64 at = share(p->n, (i64)begin, (i64)size);
@@ -154,10 +155,10 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
 }
 
 /* The kernel `name` of a loop, with the types of its result and of its inputs. */
-#define MAP_KERNEL(name, loop, moves, arity, result, ...)                                                     \
+#define MAP_KERNEL(name, loop, moves, arity, result, ...)                                                    \
     static void name(size_t begin, size_t end, size_t size, const void *const *args)                         \
     {                                                                                                        \
-        static const map_kernel kernel = {loop, moves, arity, result, {__VA_ARGS__}};                               \
+        static const map_kernel kernel = {loop, moves, arity, result, {__VA_ARGS__}};                        \
         map_run(&kernel, begin, end, size, args);                                                            \
     }
 

@@ -2,8 +2,8 @@
  * host_run.h, which includes this.
  *
  * A row of the result would take one element from each cache line of such an operand. So the two axes are cut
- * into tiles: of the operand, a tile's columns are read as the neighbours that they are, into a buffer that has
- * the tile's rows. */
+ * into tiles: of the operand, a tile's columns are read as the neighbours that they are, into a buffer that
+ * has the tile's rows. */
 
 /* The longest column of a tile. */
 #define TILE_ROWS 64
@@ -50,8 +50,7 @@ static int tiling_find(tiling *t, const drupe_map_head *head, int arity, i64 ele
     for (int i = 0; i < arity && t->across < 0; i++)
         if (!(head->constants >> i & 1)) t->across = tile_axis(p, p->strides[i + 1]);
     if (t->across < 0 || p->shape[t->across] < 4 || p->shape[t->last] < 4) return 0;
-    for (t->rows = 16; t->rows < TILE_ROWS && t->rows * t->rows < elements; t->rows *= 2) {
-    }
+    for (t->rows = 16; t->rows < TILE_ROWS && t->rows * t->rows < elements; t->rows *= 2) {}
     t->columns = elements / t->rows;
     t->bands = (p->shape[t->across] + t->rows - 1) / t->rows;
     t->pieces = (p->shape[t->last] + t->columns - 1) / t->columns;
@@ -113,7 +112,9 @@ static void tile_load(const tiling *t, const tile *at, const operand *o, int ind
     case 1: tile_turn_1((uint8_t *)to, (const uint8_t *)from, at->rows, at->columns, down, right); break;
     case 2: tile_turn_2((u16 *)(void *)to, (const void *)from, at->rows, at->columns, down, right); break;
     case 4: tile_turn_4((u32 *)(void *)to, (const void *)from, at->rows, at->columns, down, right); break;
-    case 8: tile_turn_8((uint64_t *)(void *)to, (const void *)from, at->rows, at->columns, down, right); break;
+    case 8:
+        tile_turn_8((uint64_t *)(void *)to, (const void *)from, at->rows, at->columns, down, right);
+        break;
     default: tile_turn_16((pair *)(void *)to, (const void *)from, at->rows, at->columns, down, right);
     }
 }

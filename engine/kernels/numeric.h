@@ -106,9 +106,9 @@
         return common == 0 ? (U)0 : num_mul##S((U)(a / common), b);                                          \
     }
 
-/* fmod. Libraries divide bit by bit. A quotient that is exact as an integer, cut, is the right one or, where the
- * division was rounded up, one more; either remainder fits the type, so that fma gives it without an error (but of 0
- * perhaps not the sign). The branches are such as processors foresee. */
+/* fmod. Libraries divide bit by bit. A quotient that is exact as an integer, cut, is the right one or, where
+ * the division was rounded up, one more; either remainder fits the type, so that fma gives it without an
+ * error (but of 0 perhaps not the sign). The branches are such as processors foresee. */
 #if !defined(__OPENCL_VERSION__) && (defined(__FMA__) || defined(__aarch64__))
 #define NUMERIC_REST(S, F)                                                                                   \
     static inline F num_rest##S(F a, F b)                                                                    \
@@ -126,8 +126,8 @@
     }
 #endif
 
-/* fmod is exact, so a - mod is a multiple of b up to one rounding, which the last step repairs. Where an operand is
- * infinite, the array API wants floor(a / b), which the remainder does not fit. */
+/* fmod is exact, so a - mod is a multiple of b up to one rounding, which the last step repairs. Where an
+ * operand is infinite, the array API wants floor(a / b), which the remainder does not fit. */
 #define NUMERIC_FLOAT(S, F) NUMERIC_FLOAT_(S, F)
 #define NUMERIC_FLOAT_(S, F)                                                                                 \
     NUMERIC_REST(S, F)                                                                                       \

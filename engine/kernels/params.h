@@ -45,10 +45,10 @@ typedef struct drupe_sequence_params {
 typedef struct drupe_reduce_params {
     drupe_i64 outputs, extent, stride, splits;
     drupe_i64 shape[DRUPE_KERNEL_DIMS], strides[DRUPE_KERNEL_DIMS];
-    drupe_i32 ndim;                          /* kept dimensions, at least 1 for column kernels */
-    drupe_i32 in_dtype, out_dtype;           /* as stored; read by the host's kernels only */
-    drupe_i32 team;                          /* work-items to an output, a power of 2; row kernels for GPUs */
-    drupe_i32 known;                         /* 0; host's kernels: set when the only result is known */
+    drupe_i32 ndim;                /* kept dimensions, at least 1 for column kernels */
+    drupe_i32 in_dtype, out_dtype; /* as stored; read by the host's kernels only */
+    drupe_i32 team;                /* work-items to an output, a power of 2; row kernels for GPUs */
+    drupe_i32 known;               /* 0; host's kernels: set when the only result is known */
     drupe_i32 reserved;
 } drupe_reduce_params;
 

@@ -11,8 +11,8 @@ typedef struct drupe_arg_params {
 
 /* An index space as in math/gather.h, for one index array, or for two that are folded. */
 typedef struct drupe_index_params {
-    drupe_i64 count, base;     /* positions of the index space */
-    drupe_i64 wanted;          /* a scatter does nothing unless the report's first word is this */
+    drupe_i64 count, base; /* positions of the index space */
+    drupe_i64 wanted;      /* a scatter does nothing unless the report's first word is this */
     drupe_i64 length[2], step[2];
     drupe_i32 ndim, points, mode, claimed; /* claimed: of equal positions the last one counts */
     drupe_i64 shape[DRUPE_KERNEL_DIMS], at[DRUPE_KERNEL_DIMS], other[DRUPE_KERNEL_DIMS];
@@ -42,7 +42,8 @@ typedef struct drupe_search_params {
 typedef struct drupe_sort_params {
     drupe_i64 rows, n, tiles;
     drupe_i32 shift, descending;
-    drupe_i32 placed, part; /* part: of complex numbers, 0 the imaginary one, 1 the real one, 2 which are NaN */
+    drupe_i32 placed,
+        part; /* part: of complex numbers, 0 the imaginary one, 1 the real one, 2 which are NaN */
 } drupe_sort_params;
 
 typedef struct drupe_unique_params {

@@ -25,11 +25,11 @@ typedef struct arg_range {
 #define UNEQUAL(a)  ((a) != (a))
 
 #define PAIR_ORDER(name, type)                                                                               \
-    DRUPE_CLONE_PART bool name##_nan(type a)                                                                    \
+    DRUPE_CLONE_PART bool name##_nan(type a)                                                                 \
     {                                                                                                        \
         return a.re != a.re || a.im != a.im;                                                                 \
     }                                                                                                        \
-    DRUPE_CLONE_PART bool name##_less(type a, type b)                                                           \
+    DRUPE_CLONE_PART bool name##_less(type a, type b)                                                        \
     {                                                                                                        \
         return !name##_nan(a) && !name##_nan(b) && (a.re < b.re || (a.re == b.re && a.im < b.im));           \
     }
@@ -37,7 +37,7 @@ PAIR_ORDER(c64, drupe_pair32)
 PAIR_ORDER(c128, drupe_pair64)
 
 #define HALF_LESS(a, b) (drupe_half_float(a) < drupe_half_float(b))
-#define HALF_NAN(a)     (((a) & 0x7fff) > 0x7c00)
+#define HALF_NAN(a)     (((a)&0x7fff) > 0x7c00)
 
 /* What a comparison of two elements is as wide as, so that both fit into vectors. */
 typedef uint8_t u8_mask, i8_mask;
@@ -131,10 +131,14 @@ typedef struct arg_functions {
     int64_t (*part)(const drupe_argreduce *, size_t row, size_t begin, size_t end);
 } arg_functions;
 
-#define FUNCTIONS(x) {x##_rows, x##_columns, x##_better, x##_part}
+#define FUNCTIONS(x)                                                                                         \
+    {                                                                                                        \
+        x##_rows, x##_columns, x##_better, x##_part                                                          \
+    }
 static const arg_functions functions[DRUPE_ELEMENT_COUNT] = {
-    FUNCTIONS(u8),  FUNCTIONS(i8),  FUNCTIONS(u8),  FUNCTIONS(i16), FUNCTIONS(u16), FUNCTIONS(i32), FUNCTIONS(u32),
-    FUNCTIONS(i64), FUNCTIONS(u64), FUNCTIONS(f16), FUNCTIONS(f32), FUNCTIONS(f64), FUNCTIONS(c64), FUNCTIONS(c128),
+    FUNCTIONS(u8),  FUNCTIONS(i8),  FUNCTIONS(u8),  FUNCTIONS(i16),  FUNCTIONS(u16),
+    FUNCTIONS(i32), FUNCTIONS(u32), FUNCTIONS(i64), FUNCTIONS(u64),  FUNCTIONS(f16),
+    FUNCTIONS(f32), FUNCTIONS(f64), FUNCTIONS(c64), FUNCTIONS(c128),
 };
 
 typedef struct arg_parts {
@@ -160,8 +164,8 @@ static void blocks_part(size_t i, void *user)
     const drupe_argreduce *w = p->work;
     const size_t end = drupe_parallel_begin(w->outer, i + 1, p->parts);
     for (size_t block = drupe_parallel_begin(w->outer, i, p->parts); block < end; block++) {
-        const arg_range range = {.work = w, .last = w->inner, .block = block, .end = w->n,
-                                 .out = w->out + block * w->inner};
+        const arg_range range = {
+            .work = w, .last = w->inner, .block = block, .end = w->n, .out = w->out + block * w->inner};
         p->f->columns(&range);
     }
 }

@@ -1,5 +1,5 @@
-/* A matrix in row-major order is its transpose in column-major order; so the routines compute the transpose of
- * the product, with the operands exchanged. */
+/* A matrix in row-major order is its transpose in column-major order; so the routines compute the transpose
+ * of the product, with the operands exchanged. */
 #include "math/blas.h"
 #include <limits.h>
 
@@ -7,9 +7,9 @@ typedef void gemm_fn(const char *ta, const char *tb, const drupe_fint *m, const 
                      const drupe_fint *k, const void *alpha, const void *a, const drupe_fint *lda,
                      const void *b, const drupe_fint *ldb, const void *beta, void *c, const drupe_fint *ldc,
                      size_t lta, size_t ltb);
-typedef void gemv_fn(const char *t, const drupe_fint *m, const drupe_fint *n, const void *alpha, const void *a,
-                     const drupe_fint *lda, const void *x, const drupe_fint *incx, const void *beta, void *y,
-                     const drupe_fint *incy, size_t lt);
+typedef void gemv_fn(const char *t, const drupe_fint *m, const drupe_fint *n, const void *alpha,
+                     const void *a, const drupe_fint *lda, const void *x, const drupe_fint *incx,
+                     const void *beta, void *y, const drupe_fint *incy, size_t lt);
 
 typedef union number {
     float f[2];
@@ -32,8 +32,8 @@ bool drupe_blas_takes(drupe_blas_type type, size_t largest)
 
 /* out = matrix times vector; `rows` and `columns` are those of the product, the vector's elements lie
  * `stride` apart. */
-static void times_vector(drupe_blas_type type, size_t rows, size_t columns, drupe_matrix a, const void *vector,
-                         size_t stride, void *out)
+static void times_vector(drupe_blas_type type, size_t rows, size_t columns, drupe_matrix a,
+                         const void *vector, size_t stride, void *out)
 {
     gemv_fn *gemv = (gemv_fn *)drupe_routine_get(DRUPE_ROUTINE_GEMV, type, NULL);
     const number one = number_of(type, 1), zero = number_of(type, 0);
@@ -59,6 +59,6 @@ void drupe_blas_matmul(drupe_blas_type type, size_t m, size_t n, size_t k, drupe
     const number one = number_of(type, 1), zero = number_of(type, 0);
     const drupe_fint rows = (drupe_fint)n, columns = (drupe_fint)m, inner = (drupe_fint)k;
     const drupe_fint lda = (drupe_fint)a.ld, ldb = (drupe_fint)b.ld;
-    gemm(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &rows, &columns, &inner, &one, b.data, &ldb, a.data,
-         &lda, &zero, out, &rows, 1, 1);
+    gemm(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &rows, &columns, &inner, &one, b.data, &ldb,
+         a.data, &lda, &zero, out, &rows, 1, 1);
 }

@@ -19,7 +19,8 @@ static void count_part(size_t i, void *user)
 {
     const counting_parts *p = user;
     const drupe_counting *c = p->c;
-    const size_t begin = drupe_parallel_begin(c->n, i, p->parts), end = drupe_parallel_begin(c->n, i + 1, p->parts);
+    const size_t begin = drupe_parallel_begin(c->n, i, p->parts),
+                 end = drupe_parallel_begin(c->n, i + 1, p->parts);
     if (c->weights) {
         double *sums = i ? p->sums + (i - 1) * c->bins : c->sums;
         for (size_t at = begin; at < end; at++)
@@ -38,7 +39,8 @@ drupe_status drupe_counting_run(const drupe_counting *counting)
     if (p.parts > COUNTING_PARTS) p.parts = COUNTING_PARTS;
     if (c->bins > c->n / p.parts) p.parts = 1; /* adding up would take longer than counting */
     void *others = p.parts > 1 ? calloc((p.parts - 1) * c->bins, sizeof(int64_t)) : NULL;
-    if (p.parts > 1 && !others) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for bincount.");
+    if (p.parts > 1 && !others)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for bincount.");
     p.counts = others;
     p.sums = others;
     if (c->weights)
@@ -56,7 +58,8 @@ drupe_status drupe_counting_run(const drupe_counting *counting)
     return DRUPE_OK;
 }
 
-/* --- Lines through points -------------------------------------------------------------------------------- */
+/* --- Lines through points --------------------------------------------------------------------------------
+ */
 
 typedef struct interp_parts {
     const drupe_interp *interp;

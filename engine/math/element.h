@@ -63,7 +63,7 @@ static inline uint16_t drupe_float_half(float value)
     const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
     if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u); /* 65520 and more */
-    if (magnitude >= 0x38800000u) { /* normal: 2**-14 and more */
+    if (magnitude >= 0x38800000u) {                                  /* normal: 2**-14 and more */
         const uint32_t odd = magnitude >> 13 & 1;
         return (uint16_t)(sign | ((magnitude - (112u << 23) + 0xfffu + odd) >> 13));
     }

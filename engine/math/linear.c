@@ -1,5 +1,5 @@
-/* The loop over the matrices of a stack. Small ones are shared out among processors; large ones are computed one
- * by one, since the library has threads of its own. */
+/* The loop over the matrices of a stack. Small ones are shared out among processors; large ones are computed
+ * one by one, since the library has threads of its own. */
 #include "math/linear.h"
 #include "base/base.h"
 #include "base/parallel.h"
@@ -47,10 +47,11 @@ const drupe_provider *drupe_linear_provider(drupe_linear_op op, drupe_blas_type 
     const drupe_provider *provider;
     if (!drupe_routine_get(rows[op].routine, type, &provider)) {
         const char *set = getenv("DRUPE_BLAS");
-        (void)drupe_error_set(DRUPE_E_UNAVAILABLE,
-                              "%s needs LAPACK, and no library with it was found%s%s%s: install NumPy from PyPI, "
-                              "which contains one, or the package libopenblas0",
-                              rows[op].name, set ? " (DRUPE_BLAS is " : "", set ? set : "", set ? ")" : "");
+        (void)drupe_error_set(
+            DRUPE_E_UNAVAILABLE,
+            "%s needs LAPACK, and no library with it was found%s%s%s: install NumPy from PyPI, "
+            "which contains one, or the package libopenblas0",
+            rows[op].name, set ? " (DRUPE_BLAS is " : "", set ? set : "", set ? ")" : "");
     }
     return provider;
 }
@@ -164,8 +165,8 @@ drupe_fint drupe_linear_wanted(drupe_blas_type type, const void *work)
     return (drupe_fint)(wanted < 0x1p24f ? wanted : wanted * (1 + 0x1p-23f));
 }
 
-/* The memory of the last large matrix is kept for the next one: to get it anew costs as much as a tenth of a linear
- * system with 1,000 unknowns, since the system clears it. */
+/* The memory of the last large matrix is kept for the next one: to get it anew costs as much as a tenth of a
+ * linear system with 1,000 unknowns, since the system clears it. */
 #define KEPT_MOST ((size_t)64 << 20)
 
 static struct {
@@ -241,7 +242,8 @@ static void part_run(size_t part, void *user)
     drupe_linear_scratch scratch = scratch_take();
     const size_t end = drupe_parallel_begin(l->linear->count, part + 1, l->parts);
     for (size_t i = drupe_parallel_begin(l->linear->count, part, l->parts); i < end; i++) {
-        drupe_linear_one one = {l->linear, &scratch, (const char *)l->pointers[0] + i * l->steps[0], NULL, {NULL}};
+        drupe_linear_one one = {
+            l->linear, &scratch, (const char *)l->pointers[0] + i * l->steps[0], NULL, {NULL}};
         if (l->inputs == 2) one.b = (const char *)l->pointers[1] + i * l->steps[1];
         for (int r = 0; r < l->results; r++)
             one.out[r] = (char *)l->pointers[l->inputs + r] + i * l->steps[l->inputs + r];
@@ -260,8 +262,9 @@ static drupe_status outcome_status(const loop *l)
         [LINEAR_SINGULAR] = "is singular",
         [LINEAR_NOT_POSITIVE] = "is not positive definite",
         [LINEAR_NOT_FINITE] = "has elements that are infinite or NaN",
-        [LINEAR_NO_CONVERGENCE] = "has values that the iteration does not converge to; look for elements that are "
-                                  "NaN or infinite",
+        [LINEAR_NO_CONVERGENCE] =
+            "has values that the iteration does not converge to; look for elements that are "
+            "NaN or infinite",
         [LINEAR_REFUSED] = "was refused by LAPACK"};
     const int outcome = atomic_load(&l->outcome);
     char which[64] = "the matrix";
@@ -270,7 +273,8 @@ static drupe_status outcome_status(const loop *l)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for %s of matrices of %zu by %zu.",
                                drupe_linear_name(l->linear->op), l->linear->m, l->linear->n);
     if (l->linear->count > 1)
-        snprintf(which, sizeof which, "matrix %zu of the %zu", (size_t)atomic_load(&l->matrix), l->linear->count);
+        snprintf(which, sizeof which, "matrix %zu of the %zu", (size_t)atomic_load(&l->matrix),
+                 l->linear->count);
     return drupe_error_set(outcome == LINEAR_REFUSED ? DRUPE_E_INTERNAL : DRUPE_E_LINALG, "%s: %s %s.",
                            drupe_linear_name(l->linear->op), which, reasons[outcome]);
 }

@@ -35,12 +35,13 @@ int drupe_linear_inputs(drupe_linear_op op);
 /* The provider, or NULL with the error DRUPE_E_UNAVAILABLE, which says what to install. */
 const drupe_provider *drupe_linear_provider(drupe_linear_op op, drupe_blas_type type);
 
-/* Compute it: `pointers` are the inputs, then the results, all C-contiguous; `linear` points to a drupe_linear.
- * DRUPE_E_LINALG when a matrix is singular, not positive definite, or an iteration does not converge.
- * `drupe_linear_provider()` has found someone. */
+/* Compute it: `pointers` are the inputs, then the results, all C-contiguous; `linear` points to a
+ * drupe_linear. DRUPE_E_LINALG when a matrix is singular, not positive definite, or an iteration does not
+ * converge. `drupe_linear_provider()` has found someone. */
 drupe_status drupe_linear_run(void *const *pointers, const void *linear);
 
-/* --- For the operations of linear_factor.c and linear_spectrum.c ----------------------------------------- */
+/* --- For the operations of linear_factor.c and linear_spectrum.c -----------------------------------------
+ */
 
 /* Memory of one thread, which grows and is kept from one matrix to the next. */
 #define DRUPE_LINEAR_SLOTS 8

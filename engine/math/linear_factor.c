@@ -1,7 +1,7 @@
 /* Linear systems and factorisations without iteration: LU, Cholesky, QR.
  *
- * Matrices are transposed into work memory, in the column-major order of LAPACK, so that results are those that
- * NumPy has of the same library. */
+ * Matrices are transposed into work memory, in the column-major order of LAPACK, so that results are those
+ * that NumPy has of the same library. */
 #include "math/linear.h"
 #include <float.h>
 #include <math.h>

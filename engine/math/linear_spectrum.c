@@ -20,20 +20,21 @@ typedef void heevd_fn(const char *jobz, const char *uplo, const drupe_fint *n, v
                       void *w, void *work, const drupe_fint *lwork, void *rwork, const drupe_fint *lrwork,
                       void *iwork, const drupe_fint *liwork, drupe_fint *info, size_t ljobz, size_t luplo);
 typedef void geev_real_fn(const char *jobvl, const char *jobvr, const drupe_fint *n, void *a,
-                          const drupe_fint *lda, void *wr, void *wi, void *vl, const drupe_fint *ldvl, void *vr,
-                          const drupe_fint *ldvr, void *work, const drupe_fint *lwork, drupe_fint *info,
-                          size_t ljobvl, size_t ljobvr);
+                          const drupe_fint *lda, void *wr, void *wi, void *vl, const drupe_fint *ldvl,
+                          void *vr, const drupe_fint *ldvr, void *work, const drupe_fint *lwork,
+                          drupe_fint *info, size_t ljobvl, size_t ljobvr);
 typedef void geev_complex_fn(const char *jobvl, const char *jobvr, const drupe_fint *n, void *a,
                              const drupe_fint *lda, void *w, void *vl, const drupe_fint *ldvl, void *vr,
                              const drupe_fint *ldvr, void *work, const drupe_fint *lwork, void *rwork,
                              drupe_fint *info, size_t ljobvl, size_t ljobvr);
 typedef void gelsd_real_fn(const drupe_fint *m, const drupe_fint *n, const drupe_fint *nrhs, void *a,
                            const drupe_fint *lda, void *b, const drupe_fint *ldb, void *s, const void *rcond,
-                           drupe_fint *rank, void *work, const drupe_fint *lwork, void *iwork, drupe_fint *info);
+                           drupe_fint *rank, void *work, const drupe_fint *lwork, void *iwork,
+                           drupe_fint *info);
 typedef void gelsd_complex_fn(const drupe_fint *m, const drupe_fint *n, const drupe_fint *nrhs, void *a,
-                              const drupe_fint *lda, void *b, const drupe_fint *ldb, void *s, const void *rcond,
-                              drupe_fint *rank, void *work, const drupe_fint *lwork, void *rwork, void *iwork,
-                              drupe_fint *info);
+                              const drupe_fint *lda, void *b, const drupe_fint *ldb, void *s,
+                              const void *rcond, drupe_fint *rank, void *work, const drupe_fint *lwork,
+                              void *rwork, void *iwork, drupe_fint *info);
 
 enum { SLOT_A, SLOT_WORK, SLOT_RWORK, SLOT_IWORK, SLOT_LEFT, SLOT_RIGHT, SLOT_VALUES };
 
@@ -85,8 +86,8 @@ static drupe_fint gesdd(drupe_blas_type type, const svd_call *c, void *work, dru
     const drupe_fint least = 1, *ldvh = c->q ? &c->q : &least;
     drupe_fint told = 0;
     if (drupe_blas_complex(type))
-        ((gesdd_complex_fn *)fn)(c->job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vh, ldvh, work, &lwork,
-                                 c->rwork, c->iwork, &told, 1);
+        ((gesdd_complex_fn *)fn)(c->job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vh, ldvh, work,
+                                 &lwork, c->rwork, c->iwork, &told, 1);
     else
         ((gesdd_real_fn *)fn)(c->job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vh, ldvh, work, &lwork,
                               c->iwork, &told, 1);
@@ -110,7 +111,8 @@ static void identity(const drupe_linear *l, void *out, size_t n)
 drupe_linear_outcome drupe_linear_svd(const drupe_linear_one *one)
 {
     const drupe_linear *l = one->linear;
-    const size_t m = l->m, n = l->n, least = smaller(m, n), most = m > n ? m : n, size = drupe_blas_size(l->type);
+    const size_t m = l->m, n = l->n, least = smaller(m, n), most = m > n ? m : n,
+                 size = drupe_blas_size(l->type);
     const bool full = l->flags & DRUPE_LINEAR_FULL, values = l->flags & DRUPE_LINEAR_VALUES;
     const size_t p = values ? 0 : full ? m : least, q = values ? 0 : full ? n : least;
     double first[2] = {0};
@@ -121,15 +123,27 @@ drupe_linear_outcome drupe_linear_svd(const drupe_linear_one *one)
         if (q) identity(l, one->out[2], q);
         return LINEAR_GOOD;
     }
-    svd_call c = {values ? "N" : full ? "A" : "S", (drupe_fint)m, (drupe_fint)n, (drupe_fint)p, (drupe_fint)q,
-                  a_take(one), one->out[values ? 0 : 1], slot(one, SLOT_LEFT, m * p * size),
-                  slot(one, SLOT_RIGHT, q * n * size), NULL, slot(one, SLOT_IWORK, 8 * least * sizeof(drupe_fint))};
+    svd_call c = {values ? "N"
+                  : full ? "A"
+                         : "S",
+                  (drupe_fint)m,
+                  (drupe_fint)n,
+                  (drupe_fint)p,
+                  (drupe_fint)q,
+                  a_take(one),
+                  one->out[values ? 0 : 1],
+                  slot(one, SLOT_LEFT, m * p * size),
+                  slot(one, SLOT_RIGHT, q * n * size),
+                  NULL,
+                  slot(one, SLOT_IWORK, 8 * least * sizeof(drupe_fint))};
     if (drupe_blas_complex(l->type)) {
         const size_t long_one = 5 * least * least + 7 * least;
         const size_t other = 2 * most * least + 2 * least * least + least;
-        c.rwork = slot(one, SLOT_RWORK, (long_one > other ? long_one : other) * drupe_blas_real_size(l->type));
+        c.rwork =
+            slot(one, SLOT_RWORK, (long_one > other ? long_one : other) * drupe_blas_real_size(l->type));
     }
-    if (!c.a || !c.u || !c.vh || !c.iwork || (drupe_blas_complex(l->type) && !c.rwork)) return LINEAR_NO_MEMORY;
+    if (!c.a || !c.u || !c.vh || !c.iwork || (drupe_blas_complex(l->type) && !c.rwork))
+        return LINEAR_NO_MEMORY;
     (void)gesdd(l->type, &c, first, -1);
     const drupe_fint length = drupe_linear_wanted(l->type, first);
     void *work = slot(one, SLOT_WORK, (size_t)length * size);
@@ -162,8 +176,8 @@ static drupe_fint eigh_call(const drupe_linear *l, void *a, void *w, const eigh_
         ((heevd_fn *)fn)(job, half, &n, a, &n, w, space->work, &space->lwork, space->rwork, &space->lrwork,
                          space->iwork, &space->liwork, &told, 1, 1);
     else
-        ((syevd_fn *)fn)(job, half, &n, a, &n, w, space->work, &space->lwork, space->iwork, &space->liwork, &told,
-                         1, 1);
+        ((syevd_fn *)fn)(job, half, &n, a, &n, w, space->work, &space->lwork, space->iwork, &space->liwork,
+                         &told, 1, 1);
     return told;
 }
 
@@ -206,18 +220,19 @@ static drupe_fint geev(const drupe_linear *l, const eig_call *c, void *work, dru
     const drupe_fint n = (drupe_fint)l->n;
     drupe_fint told = 0;
     if (drupe_blas_complex(l->type))
-        ((geev_complex_fn *)fn)("N", job, &n, c->a, &n, c->w, c->v, &n, c->v, &n, work, &lwork, c->rwork, &told, 1,
-                                1);
+        ((geev_complex_fn *)fn)("N", job, &n, c->a, &n, c->w, c->v, &n, c->v, &n, work, &lwork, c->rwork,
+                                &told, 1, 1);
     else
-        ((geev_real_fn *)fn)("N", job, &n, c->a, &n, c->w, c->imaginary, c->v, &n, c->v, &n, work, &lwork, &told, 1,
-                             1);
+        ((geev_real_fn *)fn)("N", job, &n, c->a, &n, c->w, c->imaginary, c->v, &n, c->v, &n, work, &lwork,
+                             &told, 1, 1);
     return told;
 }
 
-/* A pair of conjugate values has one column with the real and one with the imaginary parts of the vector of the
- * value whose imaginary part is positive. */
+/* A pair of conjugate values has one column with the real and one with the imaginary parts of the vector of
+ * the value whose imaginary part is positive. */
 #define PAIRS(NAME, REAL)                                                                                    \
-    static void NAME(size_t n, const REAL *real, const REAL *imaginary, const REAL *vectors, REAL *w, REAL *v) \
+    static void NAME(size_t n, const REAL *real, const REAL *imaginary, const REAL *vectors, REAL *w,        \
+                     REAL *v)                                                                                \
     {                                                                                                        \
         for (size_t j = 0; j < n; j++) {                                                                     \
             w[2 * j] = real[j];                                                                              \
@@ -285,12 +300,13 @@ static drupe_fint gelsd(const drupe_linear *l, lstsq_call *c, void *work, drupe_
 {
     const drupe_routine_fn fn = drupe_routine_get(DRUPE_ROUTINE_GELSD, l->type, NULL);
     const float narrow = (float)l->cutoff;
-    const void *cutoff = drupe_blas_real_size(l->type) == 4 ? (const void *)&narrow : (const void *)&l->cutoff;
+    const void *cutoff =
+        drupe_blas_real_size(l->type) == 4 ? (const void *)&narrow : (const void *)&l->cutoff;
     drupe_fint told = 0;
     c->rank = 0;
     if (drupe_blas_complex(l->type))
-        ((gelsd_complex_fn *)fn)(&c->m, &c->n, &c->k, c->a, &c->m, c->b, &c->ldb, c->s, cutoff, &c->rank, work,
-                                 &lwork, c->rwork, c->iwork, &told);
+        ((gelsd_complex_fn *)fn)(&c->m, &c->n, &c->k, c->a, &c->m, c->b, &c->ldb, c->s, cutoff, &c->rank,
+                                 work, &lwork, c->rwork, c->iwork, &told);
     else
         ((gelsd_real_fn *)fn)(&c->m, &c->n, &c->k, c->a, &c->m, c->b, &c->ldb, c->s, cutoff, &c->rank, work,
                               &lwork, c->iwork, &told);
@@ -302,7 +318,8 @@ static double square_at(drupe_blas_type type, const void *b, size_t at)
     const size_t parts = drupe_blas_complex(type) ? 2 : 1;
     double sum = 0;
     for (size_t p = at * parts; p < (at + 1) * parts; p++) {
-        const double x = drupe_blas_real_size(type) == 4 ? (double)((const float *)b)[p] : ((const double *)b)[p];
+        const double x =
+            drupe_blas_real_size(type) == 4 ? (double)((const float *)b)[p] : ((const double *)b)[p];
         sum += x * x;
     }
     return sum;
@@ -336,7 +353,8 @@ static void lstsq_store(const drupe_linear_one *one, const lstsq_call *c)
     for (size_t j = 0; j < l->k; j++) {
         double sum = 0;
         for (size_t i = 0; i < l->n; i++)
-            memcpy((char *)one->out[0] + (i * l->k + j) * size, (const char *)c->b + (j * ldb + i) * size, size);
+            memcpy((char *)one->out[0] + (i * l->k + j) * size, (const char *)c->b + (j * ldb + i) * size,
+                   size);
         for (size_t i = l->n; i < l->m; i++) sum += square_at(l->type, c->b, j * ldb + i);
         residual_store(l, one->out[1], j, sum);
     }
@@ -357,8 +375,11 @@ drupe_linear_outcome drupe_linear_lstsq(const drupe_linear_one *one)
     (void)drupe_routine_get(DRUPE_ROUTINE_GELSD, l->type, &provider);
     /* LAPACK takes one column at least; rank and singular values are wanted without any, too. */
     const size_t k = l->k ? l->k : 1;
-    lstsq_call c = {(drupe_fint)l->m, (drupe_fint)l->n, (drupe_fint)k, (drupe_fint)rows, a_take(one),
-                    slot(one, SLOT_LEFT, rows * k * size), one->out[3], &first_real, &first_int, 0};
+    lstsq_call c = {(drupe_fint)l->m, (drupe_fint)l->n,
+                    (drupe_fint)k,    (drupe_fint)rows,
+                    a_take(one),      slot(one, SLOT_LEFT, rows * k * size),
+                    one->out[3],      &first_real,
+                    &first_int,       0};
     if (!c.a || !c.b) return LINEAR_NO_MEMORY;
     if (l->k == 0) memset(c.b, 0, rows * size);
     for (size_t j = 0; j < l->k; j++)
@@ -372,11 +393,13 @@ drupe_linear_outcome drupe_linear_lstsq(const drupe_linear_one *one)
     (void)gelsd(l, &c, first, -1);
     const drupe_fint length = drupe_linear_wanted(l->type, first);
     void *work = slot(one, SLOT_WORK, (size_t)length * size);
-    c.iwork = slot(one, SLOT_IWORK, (size_t)(drupe_provider_int(provider, &first_int, 0) + 1) * sizeof(drupe_fint));
+    c.iwork =
+        slot(one, SLOT_IWORK, (size_t)(drupe_provider_int(provider, &first_int, 0) + 1) * sizeof(drupe_fint));
     c.rwork = slot(one, SLOT_RWORK, (size_t)drupe_linear_wanted(l->type, &first_real) * sizeof(double));
     if (!work || !c.iwork || !c.rwork) return LINEAR_NO_MEMORY;
     const drupe_fint told = gelsd(l, &c, work, length);
-    const int64_t info = drupe_provider_int(provider, &told, 0), rank = drupe_provider_int(provider, &c.rank, 0);
+    const int64_t info = drupe_provider_int(provider, &told, 0),
+                  rank = drupe_provider_int(provider, &c.rank, 0);
     memcpy(one->out[2], &rank, sizeof rank);
     lstsq_store(one, &c);
     return info ? LINEAR_NO_CONVERGENCE : LINEAR_GOOD;

@@ -41,7 +41,7 @@
 
 #define FOUR(name)                                                                                           \
     {                                                                                                        \
-        (drupe_routine_fn)own_s##name, (drupe_routine_fn)own_d##name, (drupe_routine_fn)own_c##name,         \
+        (drupe_routine_fn) own_s##name, (drupe_routine_fn)own_d##name, (drupe_routine_fn)own_c##name,        \
             (drupe_routine_fn)own_z##name                                                                    \
     }
 

@@ -1,5 +1,6 @@
-/* A stack of matrices is one loop over its matrices; several processors share it when they are small. Large ones
- * are given to BLAS one by one, which has threads of its own, or cut into bands of rows for our own loops.
+/* A stack of matrices is one loop over its matrices; several processors share it when they are small. Large
+ * ones are given to BLAS one by one, which has threads of its own, or cut into bands of rows for our own
+ * loops.
  *
  * Where all matrices of a stack are multiplied by the same one and lie one behind the other, they are one
  * matrix with more rows. */
@@ -23,8 +24,8 @@ typedef struct run {
     drupe_blas_type blas; /* NONE: our own loops */
     drupe_matrix a, b;    /* of the first pair, for BLAS */
     drupe_product_loop *loop;
-    size_t count;          /* of matrices */
-    size_t parts, bands;   /* of the loop over matrices, or over the rows of each */
+    size_t count;        /* of matrices */
+    size_t parts, bands; /* of the loop over matrices, or over the rows of each */
 } run;
 
 drupe_blas_type drupe_product_blas(drupe_product_type type)
@@ -107,8 +108,8 @@ static void one(const run *r, size_t index, size_t begin, size_t end)
         return;
     }
     a += (ptrdiff_t)begin * p->a.row * (ptrdiff_t)sizes[p->type];
-    const drupe_product_tile tile = {end - begin, p->n,      p->k,        a,   b,   p->a.row,
-                                     p->a.column, p->b.row,  p->b.column, out, p->n};
+    const drupe_product_tile tile = {end - begin, p->n,     p->k,        a,   b,   p->a.row,
+                                     p->a.column, p->b.row, p->b.column, out, p->n};
     r->loop(&tile);
 }
 

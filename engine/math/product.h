@@ -1,4 +1,5 @@
-/* Products of stacks of matrices of any element type, by BLAS or by loops of our own, on several processors. */
+/* Products of stacks of matrices of any element type, by BLAS or by loops of our own, on several processors.
+ */
 #ifndef DRUPE_MATH_PRODUCT_H
 #define DRUPE_MATH_PRODUCT_H
 
@@ -39,8 +40,8 @@ typedef struct drupe_product {
 drupe_blas_type drupe_product_blas(drupe_product_type type);
 
 /* Whether BLAS could take an operand of so many rows and columns: neighbours along one axis, rows that do not
- * overlap along the other. Operands that it cannot take are better copied before; they are computed by our own
- * loops otherwise. */
+ * overlap along the other. Operands that it cannot take are better copied before; they are computed by our
+ * own loops otherwise. */
 bool drupe_product_addressable(const drupe_product_operand *operand, size_t rows, size_t columns);
 
 /* Compute it. Returns when it is done. */

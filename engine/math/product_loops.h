@@ -1,23 +1,24 @@
 /* The loops of math/product.h for one instruction set; LOOPS names their table.
  *
- * Columns of the result are taken COLUMNS at a time: as much of `b` as belongs to them and to INNER elements of
- * the sum is put side by side, then four rows of `a` go over it, whose sums stay in registers. The inner loop
- * always has COLUMNS steps, so that compilers make vectors of it; what lies behind the last column is 0. */
+ * Columns of the result are taken COLUMNS at a time: as much of `b` as belongs to them and to INNER elements
+ * of the sum is put side by side, then four rows of `a` go over it, whose sums stay in registers. The inner
+ * loop always has COLUMNS steps, so that compilers make vectors of it; what lies behind the last column is 0.
+ */
 #include "math/product.h"
 
 #include <string.h>
 
-#define INNER   128
+#define INNER 128
 #ifndef COLUMNS
 #define COLUMNS 16 /* whose sums fill the registers */
 #endif
-#define ROWS    4
+#define ROWS 4
 
-#define WRAPPING(x, y)    ((x) += (y))
-#define EITHER(x, y)      ((x) |= (y))
-#define TIMES(x, y)       ((x) * (y))
-#define BOTH(x, y)        ((x) & (y))
-#define SMALL_OF(tile)    ((tile)->n < 8)
+#define WRAPPING(x, y) ((x) += (y))
+#define EITHER(x, y)   ((x) |= (y))
+#define TIMES(x, y)    ((x) * (y))
+#define BOTH(x, y)     ((x) & (y))
+#define SMALL_OF(tile) ((tile)->n < 8)
 
 /* ELEMENT: the type in memory; WORK: what sums are of, unsigned for integers. */
 #define LOOP(NAME, ELEMENT, WORK, ADD, MULTIPLY)                                                             \
@@ -70,8 +71,8 @@
                 const size_t inner = t->k - l < INNER ? t->k - l : INNER;                                    \
                 const size_t columns = t->n - j < COLUMNS ? t->n - j : COLUMNS;                              \
                 for (size_t s = 0; s < inner; s++) {                                                         \
-                    const ELEMENT *b = (const ELEMENT *)t->b + (ptrdiff_t)(l + s) * t->b_row +               \
-                                       (ptrdiff_t)j * t->b_column;                                           \
+                    const ELEMENT *b =                                                                       \
+                        (const ELEMENT *)t->b + (ptrdiff_t)(l + s) * t->b_row + (ptrdiff_t)j * t->b_column;  \
                     WORK *line = packed + s * COLUMNS;                                                       \
                     for (size_t c = 0; c < columns; c++) line[c] = (WORK)b[(ptrdiff_t)c * t->b_column];      \
                     for (size_t c = columns; c < COLUMNS; c++) line[c] = 0;                                  \
@@ -96,7 +97,8 @@ LOOP(loop_double, double, double, WRAPPING, TIMES)
             REAL *out = (REAL *)t->out + 2 * i * t->ld;                                                      \
             memset(out, 0, 2 * t->n * sizeof(REAL));                                                         \
             for (size_t l = 0; l < t->k; l++) {                                                              \
-                const REAL *a = (const REAL *)t->a + 2 * ((ptrdiff_t)i * t->a_row + (ptrdiff_t)l * t->a_column); \
+                const REAL *a =                                                                              \
+                    (const REAL *)t->a + 2 * ((ptrdiff_t)i * t->a_row + (ptrdiff_t)l * t->a_column);         \
                 const REAL *b = (const REAL *)t->b + 2 * (ptrdiff_t)l * t->b_row;                            \
                 for (size_t j = 0; j < t->n; j++, b += 2 * t->b_column) {                                    \
                     out[2 * j] += a[0] * b[0] - a[1] * b[1];                                                 \
@@ -109,5 +111,6 @@ LOOP(loop_double, double, double, WRAPPING, TIMES)
 COMPLEX_LOOP(loop_cfloat, float)
 COMPLEX_LOOP(loop_cdouble, double)
 
-drupe_product_loop *const LOOPS[DRUPE_PRODUCT_TYPES] = {
-    loop_bool, loop_int8, loop_int16, loop_int32, loop_int64, loop_float, loop_double, loop_cfloat, loop_cdouble};
+drupe_product_loop *const LOOPS[DRUPE_PRODUCT_TYPES] = {loop_bool,   loop_int8,   loop_int16,
+                                                        loop_int32,  loop_int64,  loop_float,
+                                                        loop_double, loop_cfloat, loop_cdouble};

@@ -1,9 +1,9 @@
 /* Libraries by dlopen, so that the engine needs none to build or to start.
  *
  * OpenBLAS chooses its routines by the processor's model when it is loaded. Old ones take their slowest for a
- * model newer than themselves: six times slower, measured with 0.3.21 on a processor of 2023. They can be told
- * only by an environment variable, which is therefore set while the system's library is loaded. NumPy's own
- * library is loaded as NumPy would load it, so that both get the same one. */
+ * model newer than themselves: six times slower, measured with 0.3.21 on a processor of 2023. They can be
+ * told only by an environment variable, which is therefore set while the system's library is loaded. NumPy's
+ * own library is loaded as NumPy would load it, so that both get the same one. */
 #include "math/provider.h"
 #include "base/base.h"
 #include <stdio.h>
@@ -65,8 +65,8 @@ static void part_take(int part, const char *path, const char *name)
         for (size_t t = 0; t < DRUPE_BLAS_TYPES; t++, count++) {
             snprintf(texts[count], sizeof texts[count], "%s%c%s_%s", prefix, "sdcz"[t],
                      names[r][drupe_blas_complex((drupe_blas_type)t)], suffix);
-            symbols[count] = (drupe_dl_symbol){
-                texts[count], (r * DRUPE_BLAS_TYPES + t) * sizeof(drupe_routine_fn), false};
+            symbols[count] =
+                (drupe_dl_symbol){texts[count], (r * DRUPE_BLAS_TYPES + t) * sizeof(drupe_routine_fn), false};
         }
     const char *const paths[] = {path, NULL};
     void *handle;
@@ -115,7 +115,8 @@ static void open_once(void)
     all_take();
 }
 
-drupe_routine_fn drupe_routine_get(drupe_routine routine, drupe_blas_type type, const drupe_provider **provider)
+drupe_routine_fn drupe_routine_get(drupe_routine routine, drupe_blas_type type,
+                                   const drupe_provider **provider)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, open_once);

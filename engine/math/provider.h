@@ -1,9 +1,10 @@
-/* Who computes dense linear algebra: libraries of the host, which are found at run time, else routines of ours.
+/* Who computes dense linear algebra: libraries of the host, which are found at run time, else routines of
+ * ours.
  *
- * Routines have the Fortran interface of BLAS and LAPACK: matrices lie in column-major order, every argument is
- * a pointer, and the lengths of texts follow at the end. An integer is given as a pointer to a drupe_fint, of
- * which libraries with 32-bit integers read the lower half; so both kinds are called alike on little-endian
- * machines, the only ones that there are libraries for.
+ * Routines have the Fortran interface of BLAS and LAPACK: matrices lie in column-major order, every argument
+ * is a pointer, and the lengths of texts follow at the end. An integer is given as a pointer to a drupe_fint,
+ * of which libraries with 32-bit integers read the lower half; so both kinds are called alike on
+ * little-endian machines, the only ones that there are libraries for.
  *
  * Libraries are opened on first use and stay open. What they have set for their threads is left alone.
  * Threads: any. */
@@ -76,7 +77,8 @@ typedef void (*drupe_routine_fn)(void);
 /* A routine for a type, to be cast to its own type, and whose it is. NULL with *provider NULL when nobody has
  * it. Of BLAS there are none of our own: math/product.h has the loops. Pivots of DRUPE_ROUTINE_GETRF are
  * understood by GETRS and GETRI, since LAPACK comes from one library. `provider` may be NULL. */
-drupe_routine_fn drupe_routine_get(drupe_routine routine, drupe_blas_type type, const drupe_provider **provider);
+drupe_routine_fn drupe_routine_get(drupe_routine routine, drupe_blas_type type,
+                                   const drupe_provider **provider);
 
 /* A library to try before those of the system, and what people call it; both are copied. Up to 4, the first
  * one first; more, and those that come after the first use, are ignored. */

@@ -1,6 +1,6 @@
 /* See radix.h. The digits from the highest down: the parts of the first pass fit into caches, and keys that
- * differ in their upper bits are in order before the lower ones are looked at. Bits that are alike in all keys
- * of a part are skipped. What is small is sorted by insertion. */
+ * differ in their upper bits are in order before the lower ones are looked at. Bits that are alike in all
+ * keys of a part are skipped. What is small is sorted by insertion. */
 #include "math/radix.h"
 #include "base/parallel.h"
 #include <stdatomic.h>
@@ -57,9 +57,9 @@ static void radix_block_sums(size_t *counts, size_t blocks, size_t digits, size_
     }
 }
 
-#define ITSELF(x)   (x)
-#define UPPER(x)    (uint32_t)((x) >> 32)
-#define KEY_OF(x)   ((x).key)
+#define ITSELF(x) (x)
+#define UPPER(x)  (uint32_t)((x) >> 32)
+#define KEY_OF(x) ((x).key)
 
 #define ITEM     uint32_t
 #define KEY_TYPE uint32_t

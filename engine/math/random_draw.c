@@ -5,8 +5,8 @@
  * corrections of Doornik 2005 (place and layer from different bits); Marsaglia and Tsang, "A simple method
  * for generating gamma variables", 2000; Hoermann, "The transformed rejection method for generating Poisson
  * random variables", 1993, and "The generation of binomial random variates", 1993. */
-#include "math/random.h"
 #include "base/parallel.h"
+#include "math/random.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #define SCAN_PARTS   64
 #define SCAN_GRAIN   32768 /* elements that are worth another thread */
 
-/* Where part `i` begins of a row in `parts` parts: the first is half as long as the others, since it is scanned
- * while those are only added up. */
+/* Where part `i` begins of a row in `parts` parts: the first is half as long as the others, since it is
+ * scanned while those are only added up. */
 static inline size_t scan_begin(size_t n, size_t i, size_t parts)
 {
     if (i == 0) return 0;
@@ -19,12 +19,11 @@ static inline size_t scan_begin(size_t n, size_t i, size_t parts)
 #define NOT_INFINITE(s) ((s) - (s) == 0)
 #define PAIR_FINITE(s)  (NOT_INFINITE((s).re) && NOT_INFINITE((s).im))
 
-#define SAME(x)     (x)
-#define PLUS(a, b)  ((a) + (b))
-#define MUL(a, b)   ((a) * (b))
+#define SAME(x)    (x)
+#define PLUS(a, b) ((a) + (b))
+#define MUL(a, b)  ((a) * (b))
 
-#define INTEGER(name, type)                                                                                  \
-    static const type name##_zero = 0, name##_one = 1;
+#define INTEGER(name, type) static const type name##_zero = 0, name##_one = 1;
 
 INTEGER(u8, uint8_t)
 INTEGER(u16, uint16_t)
@@ -62,8 +61,8 @@ static inline drupe_pair64 c128_times(drupe_pair64 a, drupe_pair64 b)
 #define STORE       SAME
 #define ADD(a, b)   (uint8_t)((a) + (b))
 #define TIMES(a, b) (uint8_t)((a) * (b))
-#define EXACT   1
-#define FINITE  ALWAYS
+#define EXACT       1
+#define FINITE      ALWAYS
 #define NAME(x)     u8_##x
 #include "math/scan_loop.inc"
 #define T           uint16_t
@@ -72,8 +71,8 @@ static inline drupe_pair64 c128_times(drupe_pair64 a, drupe_pair64 b)
 #define STORE       SAME
 #define ADD(a, b)   (uint16_t)((a) + (b))
 #define TIMES(a, b) (uint16_t)((unsigned)(a) * (b))
-#define EXACT   1
-#define FINITE  ALWAYS
+#define EXACT       1
+#define FINITE      ALWAYS
 #define NAME(x)     u16_##x
 #include "math/scan_loop.inc"
 #define T       uint32_t
@@ -153,10 +152,14 @@ typedef struct scan_functions {
     void (*long_row)(const drupe_scan *, size_t row, size_t parts);
 } scan_functions;
 
-#define FUNCTIONS(x) {x##_columns, x##_one_row, x##_long_row}
+#define FUNCTIONS(x)                                                                                         \
+    {                                                                                                        \
+        x##_columns, x##_one_row, x##_long_row                                                               \
+    }
 static const scan_functions functions[DRUPE_ELEMENT_COUNT] = {
-    FUNCTIONS(u8),  FUNCTIONS(u8),  FUNCTIONS(u8),  FUNCTIONS(u16), FUNCTIONS(u16), FUNCTIONS(u32), FUNCTIONS(u32),
-    FUNCTIONS(u64), FUNCTIONS(u64), FUNCTIONS(f16), FUNCTIONS(f32), FUNCTIONS(f64), FUNCTIONS(c64), FUNCTIONS(c128),
+    FUNCTIONS(u8),  FUNCTIONS(u8),  FUNCTIONS(u8),  FUNCTIONS(u16),  FUNCTIONS(u16),
+    FUNCTIONS(u32), FUNCTIONS(u32), FUNCTIONS(u64), FUNCTIONS(u64),  FUNCTIONS(f16),
+    FUNCTIONS(f32), FUNCTIONS(f64), FUNCTIONS(c64), FUNCTIONS(c128),
 };
 
 typedef struct scan_work {
@@ -169,7 +172,8 @@ static void rows_part(size_t i, void *user)
 {
     const scan_work *w = user;
     const size_t end = drupe_parallel_begin(w->scan->outer, i + 1, w->parts);
-    for (size_t row = drupe_parallel_begin(w->scan->outer, i, w->parts); row < end; row++) w->f->one_row(w->scan, row);
+    for (size_t row = drupe_parallel_begin(w->scan->outer, i, w->parts); row < end; row++)
+        w->f->one_row(w->scan, row);
 }
 
 static void bands_part(size_t i, void *user)
@@ -187,7 +191,8 @@ void drupe_scan_run(const drupe_scan *scan)
     if (scan->inner > 1) {
         const size_t parts = drupe_parallel_parts(total, SCAN_GRAIN);
         w.bands = (scan->inner + SCAN_COLUMNS - 1) / SCAN_COLUMNS;
-        if (w.bands * scan->outer < parts && scan->inner >= 16) w.bands = (parts + scan->outer - 1) / scan->outer;
+        if (w.bands * scan->outer < parts && scan->inner >= 16)
+            w.bands = (parts + scan->outer - 1) / scan->outer;
         if (w.bands > scan->inner) w.bands = scan->inner;
         drupe_parallel(scan->outer * w.bands, bands_part, &w);
         return;

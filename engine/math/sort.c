@@ -53,7 +53,8 @@ static bool sorts_in_place(const drupe_sort *sort, sort_items items)
     return items != ITEMS_KEYED && item_size(items) == drupe_element_size(sort->type);
 }
 
-/* --- Elements to items and back --------------------------------------------------------------------------- */
+/* --- Elements to items and back ---------------------------------------------------------------------------
+ */
 
 static bool load_keys(const sort_row *r, size_t begin, size_t count, uint64_t *keys)
 {
@@ -85,7 +86,8 @@ static void load_part(size_t i, void *user)
 {
     sort_row *r = user;
     const drupe_sort *s = r->sort;
-    const size_t begin = drupe_parallel_begin(s->n, i, r->parts), end = drupe_parallel_begin(s->n, i + 1, r->parts);
+    const size_t begin = drupe_parallel_begin(s->n, i, r->parts),
+                 end = drupe_parallel_begin(s->n, i + 1, r->parts);
     const char *in = r->in + begin * drupe_element_size(s->type);
     bool zeros;
     if (r->items == ITEMS_NARROW)
@@ -107,7 +109,8 @@ static void store_elements(const sort_row *r, size_t begin, size_t end)
         count = end - at < SORT_CHUNK ? end - at : SORT_CHUNK;
         char *out = r->out + at * drupe_element_size(s->type);
         for (size_t i = 0; i < count; i++)
-            wide[i] = r->items == ITEMS_PACKED ? ((uint64_t *)r->a)[at + i] >> 32 : ((drupe_keyed *)r->a)[at + i].key;
+            wide[i] = r->items == ITEMS_PACKED ? ((uint64_t *)r->a)[at + i] >> 32
+                                               : ((drupe_keyed *)r->a)[at + i].key;
         for (size_t i = 0; i < count; i++) narrow[i] = (uint32_t)wide[i];
         if (r->narrow)
             drupe_keys_narrow_back(s->type, narrow, count, s->descending, out);
@@ -120,7 +123,8 @@ static void store_part(size_t i, void *user)
 {
     const sort_row *r = user;
     const drupe_sort *s = r->sort;
-    const size_t begin = drupe_parallel_begin(s->n, i, r->parts), end = drupe_parallel_begin(s->n, i + 1, r->parts);
+    const size_t begin = drupe_parallel_begin(s->n, i, r->parts),
+                 end = drupe_parallel_begin(s->n, i + 1, r->parts);
     char *out = r->out + begin * drupe_element_size(s->type);
     if (r->items == ITEMS_NARROW) {
         drupe_keys_narrow_back(s->type, (uint32_t *)r->a + begin, end - begin, s->descending, out);
@@ -132,7 +136,8 @@ static void store_part(size_t i, void *user)
     }
     if (s->out) store_elements(r, begin, end);
     if (r->items == ITEMS_PACKED)
-        for (size_t at = begin; at < end; at++) r->indices[at] = (int64_t)(((uint64_t *)r->a)[at] & UINT32_MAX);
+        for (size_t at = begin; at < end; at++)
+            r->indices[at] = (int64_t)(((uint64_t *)r->a)[at] & UINT32_MAX);
     else
         for (size_t at = begin; at < end; at++) r->indices[at] = (int64_t)((drupe_keyed *)r->a)[at].value;
 }
@@ -143,9 +148,9 @@ static void store_part(size_t i, void *user)
         const type *in = (const type *)r->in;                                                                \
         type *out = (type *)r->out;                                                                          \
         size_t to = 0;                                                                                       \
-        while ((out[to] & (type)~(sign)) != 0) to++;                                                         \
+        while ((out[to] & (type) ~(sign)) != 0) to++;                                                        \
         for (size_t i = 0; i < r->sort->n; i++)                                                              \
-            if ((in[i] & (type)~(sign)) == 0) out[to++] = in[i];                                             \
+            if ((in[i] & (type) ~(sign)) == 0) out[to++] = in[i];                                            \
     } while (0)
 
 static void return_zeros(const sort_row *r)
@@ -157,7 +162,8 @@ static void return_zeros(const sort_row *r)
     }
 }
 
-/* --- Rows ------------------------------------------------------------------------------------------------ */
+/* --- Rows ------------------------------------------------------------------------------------------------
+ */
 
 static void sort_serial(const sort_row *r)
 {

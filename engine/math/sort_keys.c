@@ -5,14 +5,14 @@
 #define UNSIGNED(name, type, key_type)                                                                       \
     static bool name##_keys(const void *in, size_t n, bool descending, key_type *keys)                       \
     {                                                                                                        \
-        const type *x = in, turn = descending ? (type)~(type)0 : 0;                                          \
+        const type *x = in, turn = descending ? (type) ~(type)0 : 0;                                         \
         for (size_t i = 0; i < n; i++) keys[i] = (type)(x[i] ^ turn);                                        \
         return false;                                                                                        \
     }                                                                                                        \
     static void name##_back(const key_type *keys, size_t n, bool descending, void *out)                      \
     {                                                                                                        \
         type *x = out;                                                                                       \
-        const type turn = descending ? (type)~(type)0 : 0;                                                   \
+        const type turn = descending ? (type) ~(type)0 : 0;                                                  \
         for (size_t i = 0; i < n; i++) x[i] = (type)((type)keys[i] ^ turn);                                  \
     }
 
@@ -20,14 +20,14 @@
 #define SIGNED(name, type, key_type, sign)                                                                   \
     static bool name##_keys(const void *in, size_t n, bool descending, key_type *keys)                       \
     {                                                                                                        \
-        const type *x = in, turn = descending ? (type)~(sign) : (sign);                                      \
+        const type *x = in, turn = descending ? (type) ~(sign) : (sign);                                     \
         for (size_t i = 0; i < n; i++) keys[i] = (type)(x[i] ^ turn);                                        \
         return false;                                                                                        \
     }                                                                                                        \
     static void name##_back(const key_type *keys, size_t n, bool descending, void *out)                      \
     {                                                                                                        \
         type *x = out;                                                                                       \
-        const type turn = descending ? (type)~(sign) : (sign);                                               \
+        const type turn = descending ? (type) ~(sign) : (sign);                                              \
         for (size_t i = 0; i < n; i++) x[i] = (type)((type)keys[i] ^ turn);                                  \
     }
 
@@ -35,11 +35,11 @@
 #define FLOAT(name, type, key_type, sign, infinite, quiet_nan)                                               \
     static bool name##_keys(const void *in, size_t n, bool descending, key_type *keys)                       \
     {                                                                                                        \
-        const type *x = in, most = (type)~(type)0, turn = descending ? most : 0;                             \
+        const type *x = in, most = (type) ~(type)0, turn = descending ? most : 0;                            \
         type zeros = 0;                                                                                      \
         for (size_t i = 0; i < n; i++) {                                                                     \
             type bits = x[i];                                                                                \
-            const bool zero = bits == (sign), nan = (bits & (type)~(sign)) > (infinite);                     \
+            const bool zero = bits == (sign), nan = (bits & (type) ~(sign)) > (infinite);                    \
             zeros |= zero;                                                                                   \
             bits = zero ? 0 : bits;                                                                          \
             const type key = (type)(bits ^ (bits & (sign) ? most : (sign)) ^ turn);                          \
@@ -50,7 +50,7 @@
     static void name##_back(const key_type *keys, size_t n, bool descending, void *out)                      \
     {                                                                                                        \
         type *x = out;                                                                                       \
-        const type most = (type)~(type)0, turn = descending ? most : 0;                                      \
+        const type most = (type) ~(type)0, turn = descending ? most : 0;                                     \
         for (size_t i = 0; i < n; i++) {                                                                     \
             const type key = (type)((type)keys[i] ^ turn);                                                   \
             const type bits = (type)(key ^ (key & (sign) ? (sign) : most));                                  \

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /* The keys of elements of a real type: of 32 bits for types of at most 4 bytes, else of 64. Descending: they
- * are ordered the other way round. NaN has the largest key either way, and -0.0 that of 0.0; whether there was
- * a -0.0 is returned. */
+ * are ordered the other way round. NaN has the largest key either way, and -0.0 that of 0.0; whether there
+ * was a -0.0 is returned. */
 bool drupe_keys_narrow(drupe_element type, const void *in, size_t n, bool descending, uint32_t *keys);
 bool drupe_keys_wide(drupe_element type, const void *in, size_t n, bool descending, uint64_t *keys);
 /* The elements back again; `out` may be `keys`. */

@@ -1,5 +1,5 @@
-/* See unique.h. Each part first marks the elements that differ from the one before them, and counts them; then it
- * knows where its results begin. */
+/* See unique.h. Each part first marks the elements that differ from the one before them, and counts them;
+ * then it knows where its results begin. */
 #include "math/unique.h"
 #include "base/base.h"
 #include "base/parallel.h"
@@ -26,7 +26,7 @@ typedef struct unique_parts {
     } while (0)
 
 #define IS_NAN(a)   ((a) != (a))
-#define HALF_NAN(a) (((a) & 0x7fff) > 0x7c00)
+#define HALF_NAN(a) (((a)&0x7fff) > 0x7c00)
 
 /* `begin` is 1 at least. */
 static void mark(const drupe_unique *u, size_t begin, size_t end, uint8_t *marks)
@@ -53,7 +53,8 @@ static void mark(const drupe_unique *u, size_t begin, size_t end, uint8_t *marks
 static void mark_part(size_t i, void *user)
 {
     unique_parts *p = user;
-    const size_t begin = drupe_parallel_begin(p->u->n, i, p->parts), end = drupe_parallel_begin(p->u->n, i + 1, p->parts);
+    const size_t begin = drupe_parallel_begin(p->u->n, i, p->parts),
+                 end = drupe_parallel_begin(p->u->n, i + 1, p->parts);
     size_t count = 0;
     if (begin == 0) p->marks[0] = 1;
     mark(p->u, begin ? begin : 1, end, p->marks);
@@ -106,7 +107,8 @@ static void write_part(size_t i, void *user)
 {
     const unique_parts *p = user;
     const drupe_unique *u = p->u;
-    const size_t begin = drupe_parallel_begin(u->n, i, p->parts), end = drupe_parallel_begin(u->n, i + 1, p->parts);
+    const size_t begin = drupe_parallel_begin(u->n, i, p->parts),
+                 end = drupe_parallel_begin(u->n, i + 1, p->parts);
     const size_t first = p->counts[i];
     if (u->values) keep(u, p->marks, begin, end, first);
     if (u->firsts)
@@ -127,7 +129,8 @@ drupe_status drupe_unique_run(const drupe_unique *unique)
     if (unique->n == 0) return DRUPE_OK;
     if (p.parts > UNIQUE_PARTS) p.parts = UNIQUE_PARTS;
     p.marks = drupe_scratch_get(unique->n);
-    if (!p.marks) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for finding distinct elements.");
+    if (!p.marks)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory on the host for finding distinct elements.");
     drupe_parallel(p.parts, mark_part, &p);
     size_t sum = 0;
     for (size_t i = 0; i < p.parts; i++) {

@@ -44,7 +44,8 @@ typedef struct lines {
 
 static bool has(const char *text, size_t size, const char *what)
 {
-    return text && memmem(text, size, what, strlen(what)) != NULL; /* gcc asks for the first under sanitizers */
+    return text &&
+           memmem(text, size, what, strlen(what)) != NULL; /* gcc asks for the first under sanitizers */
 }
 
 /* Where the cell's code was started: from here outwards the frames are IPython's and ours. */

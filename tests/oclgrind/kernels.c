@@ -242,7 +242,8 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "all";
     if (getenv("DRUPE_UNDER_OCLGRIND"))
-        return strcmp(what, "trespass") == 0 ? run_trespass() : run_all(strcmp(what, "all") == 0, strcmp(what, "gpu") != 0);
+        return strcmp(what, "trespass") == 0 ? run_trespass()
+                                             : run_all(strcmp(what, "all") == 0, strcmp(what, "gpu") != 0);
     char folder[] = "/tmp/drupe-oclgrind-XXXXXX", log[64];
     if (!mkdtemp(folder)) return 1;
     snprintf(log, sizeof log, "%s/log", folder);

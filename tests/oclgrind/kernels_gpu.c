@@ -3,8 +3,8 @@
 
 enum { N = 37, GROUP = 16 };
 
-static void run(runner *r, int shape, int variant, int dtype, const span *spans, size_t count, const void *params,
-                size_t params_size)
+static void run(runner *r, int shape, int variant, int dtype, const span *spans, size_t count,
+                const void *params, size_t params_size)
 {
     launch l = {.key = drupe_kernel_parts(shape, variant, (drupe_dtype)dtype),
                 .params = params,
@@ -16,12 +16,13 @@ static void run(runner *r, int shape, int variant, int dtype, const span *spans,
     runner_launch(r, &l);
 }
 #define RUN(shape, variant, dtype, params, ...)                                                              \
-    run(r, shape, variant, dtype, (const span[]){__VA_ARGS__}, sizeof((const span[]){__VA_ARGS__}) / sizeof(span), \
-        &(params), sizeof(params))
+    run(r, shape, variant, dtype, (const span[]){__VA_ARGS__},                                               \
+        sizeof((const span[]){__VA_ARGS__}) / sizeof(span), &(params), sizeof(params))
 
 static void run_arg(runner *r, int dtype)
 {
-    const drupe_arg_params rows = {3, N, N, 1, 1, 4, 0}, columns = {5, 7, 7, 5, 2, 1, 0}, listed = {5, 2, 7, 5, 1, 2, 1};
+    const drupe_arg_params rows = {3, N, N, 1, 1, 4, 0}, columns = {5, 7, 7, 5, 2, 1, 0},
+                           listed = {5, 2, 7, 5, 1, 2, 1};
     RUN(SHAPE_ARG, 0, dtype, rows, {DRUPE_INT64, 3, 0}, {dtype, 3 * N, 0}, {-1, 1, 0});
     RUN(SHAPE_ARG, 0, dtype, columns, {DRUPE_INT64, 10, 0}, {dtype, 35, 0}, {-1, 1, 0});
     RUN(SHAPE_ARG, 1, dtype, listed, {DRUPE_INT64, 5, 0}, {dtype, 35, 0}, {DRUPE_INT64, 10, CONTENT_ZERO});
@@ -39,15 +40,17 @@ static void run_scan(runner *r, int dtype)
 
 static void run_sort(runner *r, int dtype)
 {
-    const int keys = drupe_dtype_size(drupe_dtype_row((drupe_dtype)dtype)->real) == 8 ? DRUPE_UINT64 : DRUPE_UINT32;
+    const int keys =
+        drupe_dtype_size(drupe_dtype_row((drupe_dtype)dtype)->real) == 8 ? DRUPE_UINT64 : DRUPE_UINT32;
     const int bytes = (int)drupe_dtype_bytes(drupe_dtype_size((drupe_dtype)dtype));
-    const drupe_sort_params fresh = {2, N, 1, 0, 0, 0, 0}, placed = {2, N, 1, 4, 1, 1, 2}, one = {1, N, 1, 0, 0, 0, 0};
+    const drupe_sort_params fresh = {2, N, 1, 0, 0, 0, 0}, placed = {2, N, 1, 4, 1, 1, 2},
+                            one = {1, N, 1, 0, 0, 0, 0};
     const span elements = {dtype, 2 * N, 0}, places = {DRUPE_INT32, 2 * N, CONTENT_ZERO};
     RUN(SHAPE_SORT, 0, dtype, fresh, {keys, 2 * N, 0}, {DRUPE_INT32, 2 * N, 0}, elements);
     RUN(SHAPE_SORT, 0, dtype, placed, {keys, 2 * N, 0}, places, elements);
     RUN(SHAPE_SORT, 1, keys, fresh, {DRUPE_INT32, 32, 0}, {keys, 2 * N, 0});
-    RUN(SHAPE_SORT, 2, keys, one, {keys, N, 0}, {DRUPE_INT32, N, 0}, {keys, N, CONTENT_ZERO}, {DRUPE_INT32, N, 0},
-        {DRUPE_INT32, 17, CONTENT_ZERO});
+    RUN(SHAPE_SORT, 2, keys, one, {keys, N, 0}, {DRUPE_INT32, N, 0}, {keys, N, CONTENT_ZERO},
+        {DRUPE_INT32, N, 0}, {DRUPE_INT32, 17, CONTENT_ZERO});
     RUN(SHAPE_SORT, 3, bytes, fresh, {bytes, 2 * N, 0}, places, {bytes, 2 * N, 0});
     RUN(SHAPE_SORT, 4, keys, fresh, {DRUPE_INT64, 2 * N, 0}, places);
 }
@@ -66,12 +69,14 @@ static void run_type(runner *r, int dtype)
 
 static void run_index(runner *r, int bytes)
 {
-    drupe_index_params p = {.count = N, .length = {6, 6}, .step = {1, 1}, .ndim = 1, .points = 1, .claimed = 1};
+    drupe_index_params p = {
+        .count = N, .length = {6, 6}, .step = {1, 1}, .ndim = 1, .points = 1, .claimed = 1};
     p.shape[0] = N;
     p.other[0] = p.index[0][0] = p.index[1][0] = 1;
     const span index = {DRUPE_INT64, N, 0}, report = {DRUPE_INT64, 3, CONTENT_ZERO};
     RUN(SHAPE_INDEX, 0, bytes, p, {bytes, N, 0}, {bytes, 6, 0}, index, report);
-    RUN(SHAPE_INDEX, 1, bytes, p, {bytes, 6, 0}, {bytes, N, 0}, index, report, {DRUPE_INT32, 6, CONTENT_ZERO});
+    RUN(SHAPE_INDEX, 1, bytes, p, {bytes, 6, 0}, {bytes, N, 0}, index, report,
+        {DRUPE_INT32, 6, CONTENT_ZERO});
     p.length[0] = 5; /* so that some lead nowhere */
     RUN(SHAPE_INDEX, 0, bytes, p, {bytes, N, 0}, {bytes, 5, 0}, index, report);
     RUN(SHAPE_INDEX, 2, DRUPE_INT64, p, {DRUPE_INT64, N, 0}, index, index, report);
@@ -90,7 +95,8 @@ void run_gpu_kernels(runner *r)
     for (size_t i = 0; i < DRUPE_COUNT_OF(types); i++) run_type(r, types[i]);
     for (size_t i = 0; i < DRUPE_COUNT_OF(sizes); i++) run_index(r, (int)drupe_dtype_bytes(sizes[i]));
     RUN(SHAPE_MASK, 0, DRUPE_UINT8, mask, {DRUPE_INT64, 1, 0}, {DRUPE_UINT8, N, 0});
-    RUN(SHAPE_MASK, 1, DRUPE_UINT8, mask, {DRUPE_INT64, 2 * N, 0}, {DRUPE_UINT8, N, 0}, {DRUPE_INT64, 2, CONTENT_ZERO});
+    RUN(SHAPE_MASK, 1, DRUPE_UINT8, mask, {DRUPE_INT64, 2 * N, 0}, {DRUPE_UINT8, N, 0},
+        {DRUPE_INT64, 2, CONTENT_ZERO});
     RUN(SHAPE_UNIQUE, 1, DRUPE_UINT8, unique, {DRUPE_UINT8, N, 0}, {DRUPE_UINT8, N, 0}, ranks);
     RUN(SHAPE_UNIQUE, 2, DRUPE_INT64, unique, {DRUPE_INT64, N, 0}, {-1, 1, 0}, ranks);
     RUN(SHAPE_UNIQUE, 3, DRUPE_INT64, unique, {DRUPE_INT64, N + 1, 0}, ranks, ranks);

@@ -79,7 +79,9 @@ static cl_program find_program(runner *r, const kernel_parts *key, const char *n
 /* Small numbers, none of them zero, and one that is too large for the wide trigonometric functions. */
 static void store(char *to, int dtype, int content, size_t i)
 {
-    const int small = content == CONTENT_ZERO ? 0 : content == CONTENT_NUMBERS ? (int)i + 1 : (int)(i % 5) + 1;
+    const int small = content == CONTENT_ZERO      ? 0
+                      : content == CONTENT_NUMBERS ? (int)i + 1
+                                                   : (int)(i % 5) + 1;
     const bool whole = drupe_dtype_row((drupe_dtype)dtype)->kind < KIND_FLOAT;
     const bool truth = dtype == DRUPE_BOOL, large = i == 3 && dtype != DRUPE_FLOAT16 && !content;
     drupe_scalar value = {.kind = whole ? DRUPE_SCALAR_KIND_INT : DRUPE_SCALAR_KIND_FLOAT,
@@ -94,7 +96,8 @@ static cl_mem make_buffer(runner *r, const span *part, bool output, const char *
     char *content = malloc(bytes);
     cl_int code;
     if (!content) abort();
-    for (size_t i = 0; i < part->elements; i++) store(content + i * width, part->dtype, (int)part->content, i);
+    for (size_t i = 0; i < part->elements; i++)
+        store(content + i * width, part->dtype, (int)part->content, i);
     cl_mem buffer = clCreateBuffer(r->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     need(code, "clCreateBuffer", name);
     /* An output is left as it is, so that reading it back finds what the kernel forgot to write. */

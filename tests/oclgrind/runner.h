@@ -31,8 +31,8 @@ typedef struct span {
 
 typedef struct launch {
     kernel_parts key;
-    /* The output first, left as it is if its content is small; elements 0: there is none; dtype -1: the output once
-     * more. */
+    /* The output first, left as it is if its content is small; elements 0: there is none; dtype -1: the
+     * output once more. */
     span spans[RUNNER_SPANS];
     const void *params;
     size_t params_size;

@@ -186,7 +186,8 @@ static drupe_status numbers_alone(void)
 /* Numbers from 29 down: their order, places and sets. */
 static drupe_status order(struct walker *w)
 {
-    const drupe_scalar most = {.kind = DRUPE_SCALAR_KIND_INT, .i = 29}, down = {.kind = DRUPE_SCALAR_KIND_INT, .i = -1};
+    const drupe_scalar most = {.kind = DRUPE_SCALAR_KIND_INT, .i = 29},
+                       down = {.kind = DRUPE_SCALAR_KIND_INT, .i = -1};
     const size_t n = 30;
     static int64_t last, count; /* a copy that nobody waits for any more writes there, too */
     drupe_array *x = &w->arrays[0], *out = &w->arrays[1], *indices = &w->arrays[2], *sorted = &w->arrays[3];
@@ -231,8 +232,12 @@ static drupe_status between(struct walker *w)
     return values[29] == 29 ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
-const walk_scene walk_array_scenes[] = {
-    {"order", order, true},     {"between", between, false},
-    {"compute", compute, true}, {"numbers", numbers, false},  {"compute checked", compute_checked, true},
-    {"views", views, true},     {"indexing", indexing, true}, {"linear", linear, true},
-    {NULL, NULL, false}};
+const walk_scene walk_array_scenes[] = {{"order", order, true},
+                                        {"between", between, false},
+                                        {"compute", compute, true},
+                                        {"numbers", numbers, false},
+                                        {"compute checked", compute_checked, true},
+                                        {"views", views, true},
+                                        {"indexing", indexing, true},
+                                        {"linear", linear, true},
+                                        {NULL, NULL, false}};

@@ -69,7 +69,8 @@ typedef struct sequence_params {
 static const char source[] =
     "typedef struct { long n, stride; double start[2], step[2]; int dtype, reserved; } params;\n"
     "kernel void sequence_f64(global double *out, const params p)\n"
-    "{ for (long i = get_global_id(0); i < p.n; i += get_global_size(0)) out[i] = p.start[0] + i * p.step[0]; }\n"
+    "{ for (long i = get_global_id(0); i < p.n; i += get_global_size(0)) out[i] = p.start[0] + i * "
+    "p.step[0]; }\n"
     "kernel void put(global double *out, const int at, const float value) { out[at] = value; }\n";
 
 drupe_status walk_open(struct walker *w)

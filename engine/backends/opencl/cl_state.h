@@ -68,7 +68,7 @@ typedef struct drupe_cl_caps {
     unsigned version;                 /* of the device: 10 * major + minor, at least 12 */
     unsigned tiers;                   /* drupe_cl_tier bits */
     bool intel_kinds[DRUPE_CL_KINDS]; /* which kinds the Intel extension serves, by drupe_mem_kind */
-    bool builtin; /* runs functions of this process */
+    bool builtin;                     /* runs functions of this process */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
     bool times_free;            /* times of events cost next to nothing */
     bool unordered, priorities; /* kinds of queues */
@@ -149,9 +149,9 @@ typedef struct drupe_cl_event {
 typedef struct drupe_cl_program {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed: what it was built for, a member of its context */
-    cl_program id; /* NULL where `builtin` */
-    bool builtin;  /* the engine's precompiled kernels, */
-    bool inlines;  /* of which the smallest run in the submitting thread where nothing is before them */
+    cl_program id;                 /* NULL where `builtin` */
+    bool builtin;                  /* the engine's precompiled kernels, */
+    bool inlines; /* of which the smallest run in the submitting thread where nothing is before them */
 } drupe_cl_program;
 
 #define DRUPE_CL_SET_MOST 16

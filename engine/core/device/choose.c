@@ -103,8 +103,8 @@ static drupe_device *select_best(const drupe_filter *filter)
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         if (filter->backend >= 0 && (size_t)filter->backend != i) continue;
-        /* After the first backend only a filter without one goes on: it has a type. Asked before what is possible,
-         * which looks into the file system. */
+        /* After the first backend only a filter without one goes on: it has a type. Asked before what is
+         * possible, which looks into the file system. */
         if (best && score_of(slot, (drupe_device_type)filter->type) <= drupe_device_score(best)) continue;
         if (!drupe_filter_possible(filter, i)) continue;
         if (drupe_slot_load(slot) != DRUPE_OK) continue;

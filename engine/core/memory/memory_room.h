@@ -39,8 +39,8 @@ struct drupe_memory {
     size_t index; /* its size class */
     drupe_pool *pool;
     drupe_memory *next, **link; /* in a list of the pool; `link`: what points to it in an ordered one */
-    bool imported;     /* another process's, or borrowed: not pooled, not counted */
-    drupe_keep lender; /* keeps the bytes of borrowed memory; else without a release */
+    bool imported;              /* another process's, or borrowed: not pooled, not counted */
+    drupe_keep lender;          /* keeps the bytes of borrowed memory; else without a release */
     size_t redzone, behind, guard_bytes; /* in checked mode: see drupe_redzone_ops.plan() */
     drupe_memory *redzone_next;
     /* Until nothing uses it any more: */
@@ -127,8 +127,8 @@ uint64_t drupe_limit_keep(drupe_device *root);
 /* figures.c: add who has the memory to the thread's DRUPE_E_NO_MEMORY. */
 drupe_status drupe_memory_explain(drupe_device *root);
 
-/* DRUPE_E_UNSUPPORTED for borrowed memory some of whose bytes are in the table already, but for those that its
- * own context has borrowed too. */
+/* DRUPE_E_UNSUPPORTED for borrowed memory some of whose bytes are in the table already, but for those that
+ * its own context has borrowed too. */
 drupe_status drupe_registry_add(drupe_memory *memory) DRUPE_MUST_CHECK;
 void drupe_registry_remove(drupe_memory *memory);
 /* All memory that is lent, each retained, in a malloc'ed list that is *taken* by the caller; without memory

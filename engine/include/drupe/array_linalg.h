@@ -1,7 +1,8 @@
 /* Linear algebra on arrays, and who computes it.
  *
- * It is work of the arrays' queue like any other. What cannot be computed fails that work with DRUPE_E_LINALG: a
- * matrix that is singular, or not positive definite, or an iteration that does not converge.
+ * It is work of the arrays' queue like any other. What cannot be computed fails that work with
+ * DRUPE_E_LINALG: a matrix that is singular, or not positive definite, or an iteration that does not
+ * converge.
  *
  * Threads: as in drupe/array.h. */
 #ifndef DRUPE_ARRAY_LINALG_H
@@ -9,8 +10,8 @@
 
 #include "drupe/array.h"
 
-/* Each takes stacks of matrices a[..., m, n]. Element types are those of the operands unless it says otherwise:
- * float32, float64, complex64 or complex128. */
+/* Each takes stacks of matrices a[..., m, n]. Element types are those of the operands unless it says
+ * otherwise: float32, float64, complex64 or complex128. */
 typedef enum drupe_linear_op {
     DRUPE_LINEAR_SOLVE,    /* a[n][n], b[n][k] -> x[n][k] */
     DRUPE_LINEAR_INV,      /* a[n][n] -> x[n][n] */
@@ -34,8 +35,8 @@ DRUPE_API const char *drupe_array_linear_name(drupe_linear_op op);
 #define DRUPE_LINEAR_RESULTS 4
 
 /* Compute `op` of `in` (as many as it takes, of one type, queue and stack) into `out`, which must be empty;
- * *count says how many there are. `cutoff` is for LSTSQ: singular values below it times the largest count as 0;
- * a negative one stands for the type's precision. DRUPE_E_UNAVAILABLE when no library computes it. */
+ * *count says how many there are. `cutoff` is for LSTSQ: singular values below it times the largest count as
+ * 0; a negative one stands for the type's precision. DRUPE_E_UNAVAILABLE when no library computes it. */
 DRUPE_API drupe_status drupe_array_linear(drupe_linear_op op, unsigned flags, double cutoff,
                                           const drupe_array *const *in, drupe_array out[DRUPE_LINEAR_RESULTS],
                                           int *count) DRUPE_MUST_CHECK;
@@ -50,8 +51,8 @@ typedef struct drupe_provider_row {
 /* Row `index`, or false behind the last one. Opens the libraries. */
 DRUPE_API bool drupe_array_provider(size_t index, drupe_provider_row *row);
 
-/* A library with BLAS and LAPACK to try before the system's, and what people call it; both are copied. The first
- * four count, and none after the first use. */
+/* A library with BLAS and LAPACK to try before the system's, and what people call it; both are copied. The
+ * first four count, and none after the first use. */
 DRUPE_API void drupe_array_provider_suggest(const char *path, const char *name);
 
 #endif

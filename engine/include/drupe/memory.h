@@ -92,10 +92,10 @@ DRUPE_API drupe_status drupe_memory_import(drupe_queue *queue, const unsigned ch
  * queue's context: kernels of its devices work on those bytes themselves. `keep` (taken, if it succeeds)
  * keeps them: it is released when nobody has the memory and no work uses it any more, on any thread that
  * finds that out, and must neither wait nor call the engine. Not counted in the pool's figures, never lent
- * again. Retained. Bytes inside of memory that the context has already are that memory, if they lie a multiple
- * of 16 bytes behind its start; `keep` is released at once then. DRUPE_E_UNSUPPORTED where a device of the
- * context cannot address memory of the process, or where another context or a pool has some of the bytes:
- * copy them. */
+ * again. Retained. Bytes inside of memory that the context has already are that memory, if they lie a
+ * multiple of 16 bytes behind its start; `keep` is released at once then. DRUPE_E_UNSUPPORTED where a device
+ * of the context cannot address memory of the process, or where another context or a pool has some of the
+ * bytes: copy them. */
 DRUPE_API drupe_status drupe_memory_borrow(drupe_queue *queue, void *pointer, size_t bytes,
                                            const drupe_keep *keep, drupe_memory **memory) DRUPE_MUST_CHECK;
 

@@ -35,8 +35,8 @@ typedef struct drupe_submission {
     const char *label; /* borrowed: what to call it in messages; NULL = the kernel's name, "copy", ... */
     uint32_t site;     /* the caller's number for the place in its program; 0 = unknown */
     bool ordered;      /* an out-of-order queue too runs it behind all before it and ahead of all after it */
-    /* A host function takes microseconds, calls nothing of the engine and does not fault: where nothing is before
-     * it, the calling thread may run it within the call. */
+    /* A host function takes microseconds, calls nothing of the engine and does not fault: where nothing is
+     * before it, the calling thread may run it within the call. */
     bool brief;
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */

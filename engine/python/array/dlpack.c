@@ -6,8 +6,8 @@
  *
  * An exported tensor has a reference to the memory alone, which any thread may drop, with or without the GIL:
  * a deleter touches nothing of Python. An imported one is held by a capsule of our own, which calls the
- * producer's deleter; it travels as other keepalives do, so that only threads of Python, with the GIL, come to
- * that call. */
+ * producer's deleter; it travels as other keepalives do, so that only threads of Python, with the GIL, come
+ * to that call. */
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
@@ -268,9 +268,10 @@ static PyObject *array_of_view(drupe_py_state *state, drupe_queue *queue, drupe_
     if (copy <= 0) self = drupe_py_array_borrow(state, queue, dtype, keepalive);
     if (self || PyErr_Occurred()) return self;
     if (copy == 0 && !is_empty) {
-        refuse(readonly ? "the elements are read-only, and arrays can be written: leave copy=False out"
-                        : "%s cannot share these elements with their producer, which are in memory of its own "
-                          "or not aligned: leave copy=False out, or take the device \"host\"",
+        refuse(readonly
+                   ? "the elements are read-only, and arrays can be written: leave copy=False out"
+                   : "%s cannot share these elements with their producer, which are in memory of its own "
+                     "or not aligned: leave copy=False out, or take the device \"host\"",
                drupe_device_filter(drupe_queue_device(queue)));
         drupe_py_keepalive_free(keepalive);
         return NULL;
@@ -322,8 +323,9 @@ static PyObject *module_import(PyObject *module, PyObject *args)
 
 PyMethodDef drupe_py_dlpack_functions[] = {
     {"_dlpack_export", module_export, METH_VARARGS,
-     PyDoc_STR("_dlpack_export(x, versioned, copied)\n--\n\nThe elements of x, once the work on them is over, "
-               "as a capsule of DLPack.")},
+     PyDoc_STR(
+         "_dlpack_export(x, versioned, copied)\n--\n\nThe elements of x, once the work on them is over, "
+         "as a capsule of DLPack.")},
     {"_dlpack_import", module_import, METH_VARARGS,
      PyDoc_STR("_dlpack_import(capsule, device, copy)\n--\n\nAn array of the tensor of a capsule of DLPack; "
                "copy is 0, 1, or -1 for \"if needed\".")},

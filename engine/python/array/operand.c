@@ -183,8 +183,9 @@ static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
 {
     drupe_array lowest = {0};
     PyThreadState *thread = drupe_py_site_leave();
-    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (uint32_t)((UINT64_C(1) << exponents->ndim) - 1),
-                                             false, DRUPE_DTYPE_NONE, &lowest);
+    drupe_status status =
+        drupe_array_reduce(DRUPE_OP_MIN, exponents, (uint32_t)((UINT64_C(1) << exponents->ndim) - 1), false,
+                           DRUPE_DTYPE_NONE, &lowest);
     drupe_py_site_return(thread);
     if (status != DRUPE_OK) {
         drupe_py_raise_on(state, exponents->queue);

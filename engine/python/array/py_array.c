@@ -39,8 +39,8 @@ static PyObject *array_reduction(PyObject *self, PyObject *const *args, Py_ssize
 {
     static const drupe_py_signature sums = DRUPE_PY_SIGNATURE(
         NULL, 4, 0, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_out, DRUPE_PY_NAME_keepdims);
-    static const drupe_py_signature others = DRUPE_PY_SIGNATURE(
-        NULL, 3, 0, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_out, DRUPE_PY_NAME_keepdims);
+    static const drupe_py_signature others =
+        DRUPE_PY_SIGNATURE(NULL, 3, 0, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_out, DRUPE_PY_NAME_keepdims);
     drupe_py_state *state = drupe_py_state_of(self);
     bool sum = op == DRUPE_OP_SUM || op == DRUPE_OP_PROD;
     drupe_py_signature signature = sum ? sums : others;
@@ -84,14 +84,16 @@ static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device, DRUPE_PY_NAME_stream);
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("to_device", 1, 1, DRUPE_PY_NAME_device, DRUPE_PY_NAME_stream);
     drupe_py_state *state = drupe_py_state_of(self);
     const drupe_array *array = drupe_py_array_of(self);
     PyObject *given[2];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     if (drupe_py_given(given[1])) {
-        PyErr_SetString(PyExc_ValueError, "to_device() takes no stream: queues are what others call streams, and "
-                                          "x.to_device(queue) brings the array to one");
+        PyErr_SetString(PyExc_ValueError,
+                        "to_device() takes no stream: queues are what others call streams, and "
+                        "x.to_device(queue) brings the array to one");
         return NULL;
     }
     drupe_queue *queue = drupe_py_queue_arg(state, NULL, given[0], NULL);
@@ -193,8 +195,9 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
         drupe_array_clear(&view);
         if (status != DRUPE_E_UNSUPPORTED) return drupe_py_raise_on(state, array->queue);
         if (copy == 0) {
-            PyErr_SetString(PyExc_ValueError, "copy=False, but no view of these elements has that shape: they do "
-                                              "not lie side by side");
+            PyErr_SetString(PyExc_ValueError,
+                            "copy=False, but no view of these elements has that shape: they do "
+                            "not lie side by side");
             return NULL;
         }
     }
@@ -394,18 +397,22 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
-     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which broadcast.\n\n"
-               "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
-               "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
-               ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},
+     PyDoc_STR(
+         "matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which "
+         "broadcast.\n\n"
+         "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
+         "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
+         ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},
     {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
-     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.\n\n"
-               "x: an array. shape: that of the result, of as many axes or more. Elements that are shown often\n"
-               "cannot be written. ValueError: x does not broadcast to the shape.\n\n"
-               ">>> da.broadcast_to(da.asarray([1, 2]), (2, 2)).tolist()\n[[1, 2], [1, 2]]")},
+     PyDoc_STR(
+         "broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.\n\n"
+         "x: an array. shape: that of the result, of as many axes or more. Elements that are shown often\n"
+         "cannot be written. ValueError: x does not broadcast to the shape.\n\n"
+         ">>> da.broadcast_to(da.asarray([1, 2]), (2, 2)).tolist()\n[[1, 2], [1, 2]]")},
     {"permute_dims", DRUPE_PY_FAST(module_permute_dims),
-     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.\n\n"
-               "x: an array. axes: those of x in the order of the result. ValueError: not every axis is there\n"
-               "once.\n\n>>> da.permute_dims(da.zeros((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)")},
+     PyDoc_STR(
+         "permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.\n\n"
+         "x: an array. axes: those of x in the order of the result. ValueError: not every axis is there\n"
+         "once.\n\n>>> da.permute_dims(da.zeros((2, 3, 4)), (2, 0, 1)).shape\n(4, 2, 3)")},
     {NULL, NULL, 0, NULL},
 };

@@ -166,7 +166,8 @@ PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
-/* --- py_order.c ------------------------------------------------------------------------------------------- */
+/* --- py_order.c -------------------------------------------------------------------------------------------
+ */
 
 /* Arguments by place: `count` of them, of which the first `arrays` are Arrays. False with an exception. */
 bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *const *args, Py_ssize_t nargs,

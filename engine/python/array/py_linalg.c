@@ -81,7 +81,8 @@ static void diagonal_take(drupe_array *view, Py_ssize_t offset)
     Py_ssize_t length = rows - down < columns - right ? rows - down : columns - right;
     if (length < 0) length = 0;
     if (length > 0)
-        view->offset = (size_t)((Py_ssize_t)view->offset + down * view->strides[row] + right * view->strides[column]);
+        view->offset =
+            (size_t)((Py_ssize_t)view->offset + down * view->strides[row] + right * view->strides[column]);
     view->strides[row] += view->strides[column];
     view->shape[row] = (size_t)length;
     view->ndim--;
@@ -99,7 +100,8 @@ static PyObject *diagonal(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_TypeError, "_diagonal() takes an Array with 2 dimensions at least");
         return NULL;
     }
-    if (offset < -DIAGONAL_MOST || offset > DIAGONAL_MOST) offset = offset < 0 ? -DIAGONAL_MOST : DIAGONAL_MOST;
+    if (offset < -DIAGONAL_MOST || offset > DIAGONAL_MOST)
+        offset = offset < 0 ? -DIAGONAL_MOST : DIAGONAL_MOST;
     drupe_array view = {0};
     drupe_array_view(drupe_py_array_of(x), &view);
     diagonal_take(&view, offset);

@@ -43,7 +43,8 @@ static PyObject *order_cumulate(PyObject *module, PyObject *const *args, Py_ssiz
     const drupe_array *in = drupe_py_array_of(args[0]);
     drupe_dtype dtype = DRUPE_DTYPE_NONE;
     drupe_array out = {0};
-    const int axis = axis_arg(args[1], in), product = PyObject_IsTrue(args[3]), initial = PyObject_IsTrue(args[4]);
+    const int axis = axis_arg(args[1], in), product = PyObject_IsTrue(args[3]),
+              initial = PyObject_IsTrue(args[4]);
     if (axis == -2 || product < 0 || initial < 0 || !drupe_py_dtype_arg(state, args[2], &dtype)) return NULL;
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_cumulate(in, axis, dtype, product, initial, &out);
@@ -57,7 +58,8 @@ static PyObject *order_argreduce(PyObject *module, PyObject *const *args, Py_ssi
     if (!drupe_py_array_args(state, "argmax", args, nargs, 4, 1)) return NULL;
     const drupe_array *in = drupe_py_array_of(args[0]);
     drupe_array out = {0};
-    const int axis = axis_arg(args[1], in), keepdims = PyObject_IsTrue(args[2]), least = PyObject_IsTrue(args[3]);
+    const int axis = axis_arg(args[1], in), keepdims = PyObject_IsTrue(args[2]),
+              least = PyObject_IsTrue(args[3]);
     if (axis == -2 || keepdims < 0 || least < 0) return NULL;
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_argreduce(in, axis, keepdims, least, &out);
@@ -94,7 +96,8 @@ static PyObject *order_sort(PyObject *module, PyObject *const *args, Py_ssize_t 
 }
 
 /* None, or an array; false with an exception. */
-static bool optional_arg(drupe_py_state *state, PyObject *object, const char *function, const drupe_array **array)
+static bool optional_arg(drupe_py_state *state, PyObject *object, const char *function,
+                         const drupe_array **array)
 {
     *array = NULL;
     if (object == Py_None) return true;
@@ -134,8 +137,8 @@ static PyObject *order_isin(PyObject *module, PyObject *const *args, Py_ssize_t 
     return result(state, status, values->queue, &out);
 }
 
-/* (count, values, firsts, inverse, counts), with None for what is not wanted; `wanted` has a bit for each of the
- * last three. */
+/* (count, values, firsts, inverse, counts), with None for what is not wanted; `wanted` has a bit for each of
+ * the last three. */
 static PyObject *order_unique(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
@@ -171,7 +174,8 @@ static PyObject *order_bincount(PyObject *module, PyObject *const *args, Py_ssiz
     const drupe_array *numbers = drupe_py_array_of(args[0]), *weights;
     drupe_array out = {0};
     size_t bins;
-    if (!optional_arg(state, args[1], "bincount", &weights) || !drupe_py_size(args[2], "bins", &bins)) return NULL;
+    if (!optional_arg(state, args[1], "bincount", &weights) || !drupe_py_size(args[2], "bins", &bins))
+        return NULL;
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_bincount(numbers, weights, bins, &out);
     drupe_py_site_return(thread);

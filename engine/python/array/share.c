@@ -27,10 +27,8 @@ static char *format_of(drupe_dtype dtype)
 {
     static char *const rows[][5] = {
         /* bytes: 1, 2, 4, 8, 16 */
-        ['b' - 'b'] = {"?", NULL, NULL, NULL, NULL},
-        ['c' - 'b'] = {NULL, NULL, NULL, "Zf", "Zd"},
-        ['f' - 'b'] = {NULL, "e", "f", "d", NULL},
-        ['i' - 'b'] = {"b", "h", "i", "l", NULL},
+        ['b' - 'b'] = {"?", NULL, NULL, NULL, NULL}, ['c' - 'b'] = {NULL, NULL, NULL, "Zf", "Zd"},
+        ['f' - 'b'] = {NULL, "e", "f", "d", NULL},   ['i' - 'b'] = {"b", "h", "i", "l", NULL},
         ['u' - 'b'] = {"B", "H", "I", "L", NULL},
     };
     return rows[drupe_dtype_kind(dtype) - 'b'][__builtin_ctzll(drupe_dtype_size(dtype))];
@@ -60,8 +58,9 @@ static bool view_allowed(const drupe_array *array, const Py_buffer *view, int fl
         return false;
     }
     if (flags & PyBUF_WRITABLE && view->readonly)
-        return view_refuse("elements of a broadcast view lie on top of each other and are not written through "
-                           "a buffer: take x.copy()");
+        return view_refuse(
+            "elements of a broadcast view lie on top of each other and are not written through "
+            "a buffer: take x.copy()");
     bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || !strided) {
         if (!PyBuffer_IsContiguous(view, 'C'))

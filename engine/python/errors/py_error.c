@@ -95,10 +95,10 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         /* Most of all an index of an array, or a number that a type does not hold. */
         const bool range = table[i].status == DRUPE_E_OUT_OF_RANGE;
-        PyObject *bases =
-            range           ? PyTuple_Pack(4, state->device_error, *table[i].base, PyExc_IndexError, PyExc_OverflowError)
-            : table[i].base ? PyTuple_Pack(2, state->device_error, *table[i].base)
-                            : PyTuple_Pack(1, state->device_error);
+        PyObject *bases = range ? PyTuple_Pack(4, state->device_error, *table[i].base, PyExc_IndexError,
+                                               PyExc_OverflowError)
+                          : table[i].base ? PyTuple_Pack(2, state->device_error, *table[i].base)
+                                          : PyTuple_Pack(1, state->device_error);
         if (!bases) return -1;
         int result =
             error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases, NULL);

@@ -170,9 +170,9 @@ static void exception_locate(PyObject *exception, uint32_t site)
     PyErr_Clear();
 }
 
-/* Whether the reader of a result is to catch the first error itself, as from NumPy, and not that the copy to the host
- * did not run: of a matrix that cannot be factored, an index outside of its axis, an argument that a function of the
- * host finds wrong when it runs. */
+/* Whether the reader of a result is to catch the first error itself, as from NumPy, and not that the copy to
+ * the host did not run: of a matrix that cannot be factored, an index outside of its axis, an argument that a
+ * function of the host finds wrong when it runs. */
 static bool passes_on(const drupe_failure *cause)
 {
     const drupe_status status = cause->error.status;

@@ -107,8 +107,8 @@ class Drawing:
             raise ValueError("the state of a Philox generator has 2 words of key, 4 of counter and 4 of buffer")
         most = [2 * _SIGN - 1] * 10 + [4, 1, 2**32 - 1]  # the engine trusts these
         if not all(0 <= word <= top for word, top in zip(words, most)):
-            raise ValueError("in the state of a Philox generator words are from 0 to 2**64 - 1, buffer_pos is from 0 to "
-                             "4, has_uint32 0 or 1, and uinteger below 2**32")
+            raise ValueError("in the state of a Philox generator words are from 0 to 2**64 - 1, buffer_pos is from 0 "
+                             "to 4, has_uint32 0 or 1, and uinteger below 2**32")
         self._state[...] = _engine.asarray([_signed(word) for word in words], "int64", queue=self._state.queue)
 
     def __repr__(self):

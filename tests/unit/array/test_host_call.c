@@ -1,4 +1,5 @@
-/* Functions of the host over arrays: on the memory itself, and on copies, for which the form for GPUs stands. */
+/* Functions of the host over arrays: on the memory itself, and on copies, for which the form for GPUs stands.
+ */
 #include "array/array_room.h"
 #include "array_fixture.h"
 #include "base/parallel.h"
@@ -201,8 +202,8 @@ static void test_parts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order),   cmocka_unit_test(test_failure),
-                                       cmocka_unit_test(test_staging), cmocka_unit_test(test_told),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order),    cmocka_unit_test(test_failure),
+                                       cmocka_unit_test(test_staging),  cmocka_unit_test(test_told),
                                        cmocka_unit_test(test_parallel), cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }

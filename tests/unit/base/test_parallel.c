@@ -70,7 +70,8 @@ static void late_part(size_t i, void *user)
     late *l = user;
     (void)i;
     if (pthread_equal(pthread_self(), l->caller)) {
-        for (int turn = 0; turn < TURNS && !l->begun; turn++) sched_yield(); /* a helper may be busy elsewhere */
+        for (int turn = 0; turn < TURNS && !l->begun; turn++)
+            sched_yield(); /* a helper may be busy elsewhere */
         l->over = true;
         return;
     }
@@ -80,7 +81,8 @@ static void late_part(size_t i, void *user)
     drupe_parallel(PARTS, inner_part, &l->inner);
 }
 
-/* A helper's part begins a loop after the outer one's caller has run out of parts: nobody has the helpers then. */
+/* A helper's part begins a loop after the outer one's caller has run out of parts: nobody has the helpers
+ * then. */
 static void test_nested(void **state)
 {
     alarm(LIMIT_S);

@@ -42,9 +42,9 @@ static void run_and_check(drupe_element type, size_t outer, size_t n, size_t inn
 static void test_every_type(void **state)
 {
     (void)state;
-    static const size_t blocks[][3] = {{1, 1, 1},    {4, 3, 1},     {2, 131, 1},  {3, 1500, 1},   {1, 70000, 1},
-                                       {5, 7, 3},    {2, 30, 700},  {1, 40000, 2}, {2, 9000, 5},  {1, 3, 40000},
-                                       {1, 70, 600}, {20000, 3, 1}, {9000, 2, 2}};
+    static const size_t blocks[][3] = {
+        {1, 1, 1},     {4, 3, 1},    {2, 131, 1},   {3, 1500, 1}, {1, 70000, 1}, {5, 7, 3},   {2, 30, 700},
+        {1, 40000, 2}, {2, 9000, 5}, {1, 3, 40000}, {1, 70, 600}, {20000, 3, 1}, {9000, 2, 2}};
     for (int type = 0; type < DRUPE_ELEMENT_COUNT; type++)
         for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
             for (int special = 0; special < 2; special++)

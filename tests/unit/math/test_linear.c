@@ -1,5 +1,5 @@
-/* Factorisations by whoever is found, and by our own routines with DRUPE_BLAS=none: what they give is multiplied
- * together again. */
+/* Factorisations by whoever is found, and by our own routines with DRUPE_BLAS=none: what they give is
+ * multiplied together again. */
 #include "math/linear.h"
 #include <math.h>
 #include <setjmp.h>
@@ -64,7 +64,8 @@ static void test_providers(void **state)
 static void test_inverse(void **state)
 {
     (void)state;
-    double a[COUNT][N][N], x[COUNT][N][N], b[COUNT][N][2], y[COUNT][N][2], det[COUNT], sign[COUNT], log_size[COUNT];
+    double a[COUNT][N][N], x[COUNT][N][N], b[COUNT][N][2], y[COUNT][N][2], det[COUNT], sign[COUNT],
+        log_size[COUNT];
     matrices(a, false);
     for (int i = 0; i < COUNT * N * 2; i++) (&b[0][0][0])[i] = i;
     assert_int_equal(run(DRUPE_LINEAR_INV, 0, 0, a, NULL, x, NULL), DRUPE_OK);
@@ -92,12 +93,14 @@ static void test_cholesky(void **state)
     double a[COUNT][N][N], x[COUNT][N][N];
     matrices(a, true);
     for (unsigned upper = 0; upper < 2; upper++) {
-        assert_int_equal(run(DRUPE_LINEAR_CHOLESKY, upper ? DRUPE_LINEAR_UPPER : 0, 0, a, NULL, x, NULL), DRUPE_OK);
+        assert_int_equal(run(DRUPE_LINEAR_CHOLESKY, upper ? DRUPE_LINEAR_UPPER : 0, 0, a, NULL, x, NULL),
+                         DRUPE_OK);
         for (int c = 0; c < COUNT; c++)
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < N; j++) {
                     double sum = 0;
-                    for (int l = 0; l < N; l++) sum += upper ? x[c][l][i] * x[c][l][j] : x[c][i][l] * x[c][j][l];
+                    for (int l = 0; l < N; l++)
+                        sum += upper ? x[c][l][i] * x[c][l][j] : x[c][i][l] * x[c][j][l];
                     close_to(sum, a[c][i][j]);
                     if (upper ? i > j : i < j) assert_true(x[c][i][j] == 0);
                 }

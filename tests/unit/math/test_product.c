@@ -47,9 +47,7 @@ static void store(drupe_product_type type, void *data, size_t at, int value)
         ((float *)data)[2 * at] = (float)value;
         ((float *)data)[2 * at + 1] = (float)(1 - value);
         break;
-    default:
-        ((double *)data)[2 * at] = value;
-        ((double *)data)[2 * at + 1] = 1 - value;
+    default: ((double *)data)[2 * at] = value; ((double *)data)[2 * at + 1] = 1 - value;
     }
 }
 
@@ -109,7 +107,8 @@ static void multiply(drupe_product_type type, size_t m, size_t n, size_t k, bool
     if (transposed & 1) p.a = (drupe_product_operand){a, 1, (ptrdiff_t)m, {(ptrdiff_t)(m * k)}};
     p.b = (drupe_product_operand){b, (ptrdiff_t)n, 1, {(ptrdiff_t)(k * n)}};
     if (transposed & 2) p.b = (drupe_product_operand){b, 1, (ptrdiff_t)k, {(ptrdiff_t)(k * n)}};
-    if (transposed & 4) p.b = (drupe_product_operand){b + (k - 1) * n * size, -(ptrdiff_t)n, 1, {(ptrdiff_t)(k * n)}};
+    if (transposed & 4)
+        p.b = (drupe_product_operand){b + (k - 1) * n * size, -(ptrdiff_t)n, 1, {(ptrdiff_t)(k * n)}};
     if (shared) p.b.stack[0] = 0;
     drupe_product_run(&p);
     for (size_t i = 0; i < 3; i++)
@@ -122,7 +121,8 @@ static void multiply(drupe_product_type type, size_t m, size_t n, size_t k, bool
 
 static void test_run(void **state)
 {
-    static const size_t shapes[][3] = {{1, 1, 1}, {3, 4, 5}, {1, 40, 7}, {40, 1, 7}, {LONGEST, LONGEST, LONGEST}};
+    static const size_t shapes[][3] = {
+        {1, 1, 1}, {3, 4, 5}, {1, 40, 7}, {40, 1, 7}, {LONGEST, LONGEST, LONGEST}};
     (void)state;
     for (int type = 0; type < DRUPE_PRODUCT_TYPES; type++)
         for (size_t s = 0; s < 5; s++)
@@ -165,7 +165,8 @@ static void test_loops(void **state)
 static void test_addressable(void **state)
 {
     (void)state;
-    const drupe_product_operand rows = {NULL, 5, 1, {0}}, columns = {NULL, 1, 4, {0}}, apart = {NULL, 10, 2, {0}};
+    const drupe_product_operand rows = {NULL, 5, 1, {0}}, columns = {NULL, 1, 4, {0}},
+                                apart = {NULL, 10, 2, {0}};
     const drupe_product_operand backwards = {NULL, -5, 1, {0}}, same = {NULL, 0, 1, {0}};
     assert_true(drupe_product_addressable(&rows, 4, 5));
     assert_true(drupe_product_addressable(&columns, 4, 5));

@@ -23,9 +23,9 @@ static bool holds(drupe_element type, const void *out, size_t i, state s, double
     const element_value v = element_at(type, out, i);
     const size_t size = drupe_element_size(type);
     if (v.is_whole) return memcmp((const char *)out + i * size, &s.whole, size) == 0;
-    const double unit = type == DRUPE_ELEMENT_F16                              ? 1e-3
+    const double unit = type == DRUPE_ELEMENT_F16                                 ? 1e-3
                         : type == DRUPE_ELEMENT_F64 || type == DRUPE_ELEMENT_C128 ? 1e-13
-                                                                               : 1e-5;
+                                                                                  : 1e-5;
     return fabs(v.re - s.re) <= unit * largest && fabs(v.im - s.im) <= unit * largest;
 }
 
@@ -45,8 +45,10 @@ static void check(const drupe_scan *s)
             for (size_t i = 0; i < s->n; i++) {
                 now = step(s->type, now, s->in, in + i * s->inner, s->product);
                 largest = fmax(largest, size_of(now));
-                if (!holds(s->type, s->out, out + (i + s->initial) * s->inner, now, largest * (1 + (double)i / 100)))
-                    fail_msg("type %d, [%zu][%zu][%zu]: element %zu is wrong", (int)s->type, s->outer, s->n, s->inner, i);
+                if (!holds(s->type, s->out, out + (i + s->initial) * s->inner, now,
+                           largest * (1 + (double)i / 100)))
+                    fail_msg("type %d, [%zu][%zu][%zu]: element %zu is wrong", (int)s->type, s->outer, s->n,
+                             s->inner, i);
             }
         }
 }
@@ -82,7 +84,8 @@ static void run_and_check(drupe_element type, size_t outer, size_t n, size_t inn
 static void test_every_type(void **unused)
 {
     (void)unused;
-    static const size_t blocks[][3] = {{1, 1, 1}, {3, 17, 1}, {2, 5, 3}, {1, 4, 700}, {50, 20, 2}, {1, 0, 4}, {3, 0, 1}};
+    static const size_t blocks[][3] = {{1, 1, 1},   {3, 17, 1}, {2, 5, 3}, {1, 4, 700},
+                                       {50, 20, 2}, {1, 0, 4},  {3, 0, 1}};
     for (int type = 1; type < DRUPE_ELEMENT_COUNT; type++)
         for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
             run_and_check((drupe_element)type, blocks[i][0], blocks[i][1], blocks[i][2]);
@@ -100,7 +103,8 @@ static void test_parts(void **unused)
     }
 }
 
-/* Every float16 is the float that rounds to it, and what lies between two rounds to the nearer or the even one. */
+/* Every float16 is the float that rounds to it, and what lies between two rounds to the nearer or the even
+ * one. */
 static void test_half(void **unused)
 {
     (void)unused;

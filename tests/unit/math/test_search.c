@@ -15,8 +15,10 @@ typedef struct sorted {
 
 static sorted sorted_make(drupe_element type, size_t n, bool special)
 {
-    sorted s = {malloc(n * drupe_element_size(type) + 1), malloc(n * sizeof(int64_t) + 1), elements_make(type, n, special)};
-    const drupe_sort sort = {.in = s.in, .out = s.elements, .indices = s.places, .rows = 1, .n = n, .type = type};
+    sorted s = {malloc(n * drupe_element_size(type) + 1), malloc(n * sizeof(int64_t) + 1),
+                elements_make(type, n, special)};
+    const drupe_sort sort = {
+        .in = s.in, .out = s.elements, .indices = s.places, .rows = 1, .n = n, .type = type};
     CHECK(drupe_sort_run(&sort));
     return s;
 }
@@ -28,7 +30,8 @@ static void sorted_clear(sorted *s)
     free(s->in);
 }
 
-/* --- Searches -------------------------------------------------------------------------------------------- */
+/* --- Searches --------------------------------------------------------------------------------------------
+ */
 
 static void check_place(const drupe_search *s, size_t i)
 {
@@ -78,11 +81,13 @@ static void test_search(void **state)
                 search_and_check((drupe_element)type, sizes[i][0], sizes[i][1], special);
 }
 
-/* --- Distinct elements ----------------------------------------------------------------------------------- */
+/* --- Distinct elements -----------------------------------------------------------------------------------
+ */
 
 static bool differs(const drupe_unique *u, size_t i)
 {
-    const bool nan = element_at(u->type, u->sorted, i).nan, before = element_at(u->type, u->sorted, i - 1).nan;
+    const bool nan = element_at(u->type, u->sorted, i).nan,
+               before = element_at(u->type, u->sorted, i - 1).nan;
     if (nan || before) return !(u->equal_nan && nan && before);
     return element_compare(u->type, u->sorted, i - 1, u->sorted, i) != 0;
 }
@@ -147,7 +152,8 @@ static void test_long_runs(void **state)
     int64_t *x = malloc(N * sizeof *x), *counts = malloc(N * sizeof *counts), count;
     for (size_t run = 1; run <= N; run *= 10) {
         for (size_t i = 0; i < N; i++) x[i] = (int64_t)(i / run);
-        const drupe_unique u = {.sorted = x, .n = N, .type = DRUPE_ELEMENT_I64, .counts = counts, .count = &count};
+        const drupe_unique u = {
+            .sorted = x, .n = N, .type = DRUPE_ELEMENT_I64, .counts = counts, .count = &count};
         CHECK(drupe_unique_run(&u));
         assert_int_equal(count, N / run);
         for (size_t i = 0; i < N / run; i++) assert_int_equal(counts[i], run);
@@ -156,7 +162,8 @@ static void test_long_runs(void **state)
     free(x);
 }
 
-/* --- Counts and lines ------------------------------------------------------------------------------------ */
+/* --- Counts and lines ------------------------------------------------------------------------------------
+ */
 
 static void count_and_check(size_t n, size_t bins)
 {
@@ -214,7 +221,7 @@ static void test_interp(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_search),    cmocka_unit_test(test_unique), cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_search),   cmocka_unit_test(test_unique), cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_counting), cmocka_unit_test(test_interp),
     };
     return cmocka_run_group_tests_name("search", tests, NULL, NULL);

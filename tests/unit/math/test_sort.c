@@ -15,7 +15,8 @@ static int compare_places(const void *a, const void *b)
 {
     const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
     const void *e = current.elements;
-    const bool i_nan = element_at(current.type, e, (size_t)i).nan, j_nan = element_at(current.type, e, (size_t)j).nan;
+    const bool i_nan = element_at(current.type, e, (size_t)i).nan,
+               j_nan = element_at(current.type, e, (size_t)j).nan;
     int result = element_compare(current.type, e, (size_t)i, e, (size_t)j);
     if (current.descending && !i_nan && !j_nan) result = -result;
     return result ? result : i < j ? -1 : 1;
@@ -42,8 +43,8 @@ static void check(const drupe_sort *s)
         qsort(places, s->n, sizeof *places, compare_places);
         for (size_t i = 0; s->indices && i < s->n; i++)
             if (s->indices[r * s->n + i] != places[i])
-                fail_msg("type %d, %zu elements: place %zu is %" PRId64 ", not %" PRId64, (int)s->type, s->n, i,
-                         s->indices[r * s->n + i], places[i]);
+                fail_msg("type %d, %zu elements: place %zu is %" PRId64 ", not %" PRId64, (int)s->type, s->n,
+                         i, s->indices[r * s->n + i], places[i]);
         if (s->out) check_values(s, row, places, r);
     }
     free(places);
@@ -54,7 +55,7 @@ static void sort_and_check(drupe_element type, size_t rows, size_t n, bool speci
     void *in = elements_make(type, rows * n, special);
     void *out = malloc(rows * n * drupe_element_size(type) + 1);
     int64_t *indices = malloc(rows * n * sizeof *indices + 1);
-    for (int what = 1; what < 8; what += n > 10000 ? 3 : 1) {
+    for (int what = 1; what<8; what += n> 10000 ? 3 : 1) {
         const drupe_sort s = {.in = in,
                               .out = what & 1 ? out : NULL,
                               .indices = what & 2 || !(what & 1) ? indices : NULL,
@@ -84,7 +85,8 @@ static void test_every_type(void **state)
 static void test_long_rows(void **state)
 {
     (void)state;
-    for (int type = 0; type < DRUPE_ELEMENT_COUNT; type++) sort_and_check((drupe_element)type, 1, 40000, type % 2);
+    for (int type = 0; type < DRUPE_ELEMENT_COUNT; type++)
+        sort_and_check((drupe_element)type, 1, 40000, type % 2);
     sort_and_check(DRUPE_ELEMENT_F64, 1, 100000, false);
     sort_and_check(DRUPE_ELEMENT_I32, 40, 2000, true);
 }
@@ -97,7 +99,8 @@ static void test_skewed_keys(void **state)
     uint64_t *in = malloc(n * sizeof *in), *out = malloc(n * sizeof *out);
     int64_t *indices = malloc(n * sizeof *indices);
     for (size_t i = 0; i < n; i++) in[i] = random_next() >> (random_next() % 64);
-    const drupe_sort s = {.in = in, .out = out, .indices = indices, .rows = 1, .n = n, .type = DRUPE_ELEMENT_U64};
+    const drupe_sort s = {
+        .in = in, .out = out, .indices = indices, .rows = 1, .n = n, .type = DRUPE_ELEMENT_U64};
     CHECK(drupe_sort_run(&s));
     check(&s);
     for (size_t i = 0; i < n; i++) in[i] = 7;

@@ -187,9 +187,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(kernels_work_on_the_bytes_themselves), TEST(the_lender_waits_for_the_work),
-        TEST(the_same_bytes_are_the_same_memory),   TEST(ranges_may_overlap),
-        TEST(one_context_has_them),                 TEST(what_cannot_be_borrowed),
+        TEST(kernels_work_on_the_bytes_themselves),
+        TEST(the_lender_waits_for_the_work),
+        TEST(the_same_bytes_are_the_same_memory),
+        TEST(ranges_may_overlap),
+        TEST(one_context_has_them),
+        TEST(what_cannot_be_borrowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
