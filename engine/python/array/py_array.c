@@ -244,10 +244,15 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     return drupe_py_call("drupe.array._exchange", "numpys", "(OOO)", self, dtype, copy);
 }
 
-#define SUM_DOC(name, sentence)                                                                              \
-    PyDoc_STR(#name "($self, axis=None, dtype=None, out=None, keepdims=False)\n--\n\n" sentence)
-#define REDUCTION_DOC(name, sentence)                                                                        \
-    PyDoc_STR(#name "($self, axis=None, out=None, keepdims=False)\n--\n\n" sentence)
+#define EXAMPLE(name, elements, of_rows)                                                                     \
+    "\n\naxis: one, several in a tuple, or None for all. IndexError: it is not there.\n\n"                   \
+    ">>> asarray(" elements ")." #name "(axis=0).tolist()\n" of_rows
+#define SUM_DOC(name, sentence, elements, of_rows)                                                           \
+    PyDoc_STR(#name "($self, axis=None, dtype=None, out=None, keepdims=False)\n--\n\n" sentence EXAMPLE(     \
+        name, elements, of_rows))
+#define REDUCTION_DOC(name, sentence, elements, of_rows)                                                     \
+    PyDoc_STR(#name "($self, axis=None, out=None, keepdims=False)\n--\n\n" sentence EXAMPLE(name, elements,  \
+                                                                                            of_rows))
 
 static PyObject *array_accept(PyObject *self, PyObject *ignored)
 {
@@ -258,30 +263,51 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
 }
 
 PyMethodDef drupe_py_array_methods[] = {
-    {"sum", DRUPE_PY_FAST(array_sum), SUM_DOC(sum, "Sum over the axes.")},
-    {"prod", DRUPE_PY_FAST(array_prod), SUM_DOC(prod, "Product over the axes.")},
-    {"max", DRUPE_PY_FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
-    {"min", DRUPE_PY_FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
-    {"all", DRUPE_PY_FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
-    {"any", DRUPE_PY_FAST(array_any), REDUCTION_DOC(any, "Whether one element over the axes is true.")},
+    {"sum", DRUPE_PY_FAST(array_sum), SUM_DOC(sum, "Sum over the axes.", "[[1, 2], [3, 4]]", "[4, 6]")},
+    {"prod", DRUPE_PY_FAST(array_prod),
+     SUM_DOC(prod, "Product over the axes.", "[[1, 2], [3, 4]]", "[3, 8]")},
+    {"max", DRUPE_PY_FAST(array_max),
+     REDUCTION_DOC(max, "Largest element over the axes.", "[[1, 2], [3, 4]]", "[3, 4]")},
+    {"min", DRUPE_PY_FAST(array_min),
+     REDUCTION_DOC(min, "Smallest element over the axes.", "[[1, 2], [3, 4]]", "[1, 2]")},
+    {"all", DRUPE_PY_FAST(array_all),
+     REDUCTION_DOC(all, "Whether all elements over the axes are true.", "[[1, 0], [3, 4]]", "[True, False]")},
+    {"any", DRUPE_PY_FAST(array_any),
+     REDUCTION_DOC(any, "Whether one element over the axes is true.", "[[1, 0], [3, 4]]", "[True, True]")},
     {"astype", DRUPE_PY_FAST(array_astype),
-     PyDoc_STR("astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.")},
+     PyDoc_STR(
+         "astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.\n\n"
+         "dtype: a DType, a name or a type of NumPy. copy: False gives x itself where it has that type.\n"
+         "TypeError: complex numbers are to become real ones.\n\n"
+         ">>> asarray([1.7, -1.7]).astype('int32').tolist()\n[1, -1]")},
     {"to_device", DRUPE_PY_FAST(array_to_device),
      PyDoc_STR("to_device($self, device, /, *, stream=None)\n--\n\n"
-               "The array on another device or queue (a Device, filter or Queue); itself if it is there.")},
-    {"asnumpy", array_asnumpy, METH_NOARGS, PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy; waits.")},
+               "The array on another device or queue (a Device, filter or Queue); itself if it is there.\n\n"
+               ">>> asarray([1, 2]).to_device('host').tolist()\n[1, 2]")},
+    {"asnumpy", array_asnumpy, METH_NOARGS,
+     PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy, of the same shape and type; waits.\n\n"
+               ">>> asarray([1, 2]).asnumpy()\narray([1, 2])")},
     {"tolist", array_tolist, METH_NOARGS,
-     PyDoc_STR("tolist($self)\n--\n\nThe elements in nested lists; waits.")},
+     PyDoc_STR("tolist($self)\n--\n\nThe elements in nested lists; waits.\n\n"
+               ">>> asarray([[1, 2]]).tolist()\n[[1, 2]]")},
     {"item", array_item, METH_NOARGS,
-     PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
-    {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
+     PyDoc_STR(
+         "item($self)\n--\n\nThe only element as a Python number; waits. TypeError: it has more or fewer.\n\n"
+         ">>> asarray([5]).item()\n5")},
+    {"copy", array_copy, METH_NOARGS,
+     PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.\n\n"
+               ">>> x = asarray([1, 2])\n>>> y = x.copy()\n>>> y[0] = 9\n>>> x.tolist()\n[1, 2]")},
     {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
     {"__complex__", array_complex, METH_NOARGS, PyDoc_STR("__complex__($self)\n--\n\ncomplex(x); waits.")},
     {"__copy__", array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
     {"reshape", DRUPE_PY_KEYWORDS(array_reshape),
      PyDoc_STR("reshape($self, *shape, order='C', copy=None)\n--\n\n"
-               "The elements in another shape: a view where that is possible.")},
+               "The elements in another shape: a view where that is possible.\n\n"
+               "shape: sizes, one of which may be -1. copy: True copies; False never does. ValueError: the "
+               "sizes do\n"
+               "not fit, or copy=False and a copy is needed.\n\n"
+               ">>> arange(6).reshape(2, -1).tolist()\n[[0, 1, 2], [3, 4, 5]]")},
     {"__array__", DRUPE_PY_KEYWORDS(array_to_array),
      PyDoc_STR("__array__($self, dtype=None, *, copy=None)\n--\n\n"
                "A view in NumPy where the host can address the elements; waits. TypeError elsewhere: call "
