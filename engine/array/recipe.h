@@ -26,7 +26,8 @@ typedef enum kernel_shape {
     SHAPE_SEARCH,
     SHAPE_SORT,
     SHAPE_UNIQUE,
-    SHAPE_RANDOM
+    SHAPE_RANDOM,
+    SHAPE_FUSED /* of the host: one kernel, which is told what to do */
 } kernel_shape;
 #define SCAN_PRODUCT   1 /* bits of a scan's variant */
 #define SCAN_SUMS      2

@@ -4,7 +4,7 @@
  * are too few to occupy the device: then the extent is split, and the partial results are reduced in turn.
  * Several merged reduced axes are reduced one after the other, the one with the nearest neighbours first,
  * which reads everything once and leaves little for the others. */
-#include "array/array_room.h"
+#include "array/node.h"
 #include <string.h>
 
 /* Elements per work-item or split, below which another one does not pay. */
@@ -344,6 +344,7 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
         return drupe_error_set(DRUPE_E_INVALID, "%s is no reduction", drupe_op_name(op));
     if ((uint64_t)axes >> in->ndim)
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "an array of %d dimensions has no such axis", in->ndim);
+    DRUPE_TRY(drupe_array_settle(in));
     DRUPE_TRY(drupe_target_get(in->queue, &r.target));
     DRUPE_TRY(drupe_op_types((int)op, &(drupe_operand){.array = in}, 1, r.target->fp64, &types));
     if (dtype != DRUPE_DTYPE_NONE && types.compute != DRUPE_BOOL) drupe_reduce_types((int)op, dtype, &types);

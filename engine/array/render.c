@@ -253,6 +253,10 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
 void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size)
 {
     kernel_parts parts, *const key = &parts;
+    if (recipe->bytes[0] == SHAPE_FUSED) {
+        snprintf(name, size, "fused");
+        return;
+    }
     drupe_recipe_read(recipe, key);
     const char *suffix = drupe_dtype_row((drupe_dtype)key->compute)->suffix;
     const op_row *row = drupe_op_row(key->op);

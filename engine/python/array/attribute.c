@@ -44,6 +44,7 @@ static PyObject *get_transposed(PyObject *self, void *closure)
     (void)closure;
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_array view = {0};
+    if (!drupe_py_settle(state, array_of(self))) return NULL;
     drupe_array_view(array_of(self), &view);
     if (drupe_array_permute(&view, NULL) == DRUPE_OK) return drupe_py_array_wrap(state, &view);
     drupe_array_clear(&view);
@@ -54,6 +55,7 @@ static PyObject *get_transposed(PyObject *self, void *closure)
 static PyObject *part_view(PyObject *self, size_t part)
 {
     drupe_array view = {0};
+    if (!drupe_py_settle(drupe_py_state_of(self), array_of(self))) return NULL;
     drupe_array_view(array_of(self), &view);
     view.dtype = drupe_dtype_real(view.dtype);
     view.offset = 2 * view.offset + part;
@@ -127,12 +129,14 @@ static PyObject *get_usm_type(PyObject *self, void *closure)
 static PyObject *get_usm_data(PyObject *self, void *closure)
 {
     (void)closure;
+    if (!drupe_py_settle(drupe_py_state_of(self), array_of(self))) return NULL;
     return drupe_py_memory_wrap(drupe_py_state_of(self), drupe_memory_retain(array_of(self)->memory));
 }
 
 static PyObject *get_pointer(PyObject *self, void *closure)
 {
     (void)closure;
+    if (!drupe_py_settle(drupe_py_state_of(self), array_of(self))) return NULL;
     if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
     return PyLong_FromVoidPtr(drupe_array_pointer(array_of(self)));
 }
