@@ -80,16 +80,7 @@ static drupe_py_state *arguments(PyObject *module, const char *function, PyObjec
                                  Py_ssize_t nargs, Py_ssize_t count, Py_ssize_t arrays)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (nargs != count) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", function, count, nargs);
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < arrays; i++) {
-        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array)) continue;
-        drupe_py_operand_refuse(args[i], function);
-        return NULL;
-    }
-    return drupe_py_enter(state) ? state : NULL;
+    return drupe_py_array_args(state, function, args, nargs, count, arrays) ? state : NULL;
 }
 
 static bool mode_arg(PyObject *object, drupe_index_mode *mode)
