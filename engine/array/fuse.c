@@ -147,7 +147,9 @@ static bool may_replace(const fusion *f, int operand, const drupe_node *node)
 
 static drupe_status output_memory(fusion *f, drupe_node *node)
 {
-    for (int k = 0; k < f->fused->noperands; k++) {
+    /* What a reduction alone has used is still to be had. */
+    const bool once = !f->target || !f->target->reduction;
+    for (int k = 0; once && k < f->fused->noperands; k++) {
         if (!may_replace(f, k, node)) continue;
         node->memory = drupe_memory_retain(f->memories[k]);
         return DRUPE_OK;
@@ -179,11 +181,17 @@ static drupe_status add_outputs(fusion *f)
     return DRUPE_OK;
 }
 
-/* The target is the output of a step that copies, unless its node has no other place. */
+/* The target is the output of a step that copies, unless its node has no other place; or that of a reduction. */
 static void add_target(fusion *f)
 {
     const pending_target *target = f->target;
     if (!target) return;
+    if (target->reduction) {
+        f->fused->reduction = *target->reduction;
+        f->fused->reduction.step = target->node->step;
+        f->fused->reduction.out = drupe_array_pointer(target->array);
+        return;
+    }
     const drupe_array *array = target->array;
     drupe_fused_step *step = &f->fused->steps[target->node->step];
     if (step->store >= 0) {
@@ -285,6 +293,12 @@ static drupe_status submit_host(fusion *f, const char *label)
         memories[k + 1] = f->memories[k];
         *(f->fused->operands[k].output ? &effects.writes : &effects.reads) |= UINT64_C(2) << k;
     }
+    if (f->fused->reduction.op >= 0) {
+        pointers[DRUPE_FUSED_OPERANDS] = f->fused->reduction.out;
+        memories[DRUPE_FUSED_OPERANDS + 1] = f->target->array->memory;
+        effects.writes |= UINT64_C(2) << DRUPE_FUSED_OPERANDS;
+        if (drupe_array_covers(f->target->array)) effects.replaces |= UINT64_C(2) << DRUPE_FUSED_OPERANDS;
+    }
     const drupe_keep keep = {f->fused, free};
     const drupe_submission s = {.queue = f->queue,
                                 .ordered = true,
@@ -294,7 +308,10 @@ static drupe_status submit_host(fusion *f, const char *label)
                                 .memories = memories,
                                 .effects = &effects};
     drupe_kernel *kernel;
-    drupe_target_range(f->device, (size_t)f->fused->n, GRAIN_CPU, &range);
+    if (f->fused->reduction.op >= 0)
+        range = *f->target->range;
+    else
+        drupe_target_range(f->device, (size_t)f->fused->n, GRAIN_CPU, &range);
     const drupe_status status = drupe_target_kernel(f->device, &recipe, &kernel);
     if (status != DRUPE_OK) return status; /* the caller has `fused` still */
     f->fused = NULL;
@@ -391,7 +408,8 @@ drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const
     fusion f = {.plan = plan, .from = from, .to = to, .queue = last->queue};
     if (target && target->node->kernel == last->kernel) f.target = target;
     DRUPE_TRY(drupe_target_get(f.queue, &f.device));
-    if (!f.device->builtin || to - from == 1 || drupe_pending_by_steps()) {
+    const bool reduces = f.target && f.target->reduction;
+    if (!f.device->builtin || (to - from == 1 && !reduces) || drupe_pending_by_steps()) {
         const drupe_status each = submit_steps(&f);
         if (each != DRUPE_OK) undo(&f);
         return each;

@@ -94,6 +94,8 @@ void drupe_nodes_free(drupe_node *gone);
 
 /* Whether all are to be launched one by one. */
 bool drupe_pending_by_steps(void);
+/* Whether a reduction may be part of a kernel on the device. */
+bool drupe_pending_joins(const drupe_target *target);
 
 /* --- settle.c ------------------------------------------------------------------------------------------- */
 
@@ -108,10 +110,16 @@ typedef struct pending_list {
     struct pending_list *next;
 } pending_list;
 
-/* Where a kernel is to store the values of its last node, besides. */
+/* What else the values of a node are for: an array that is there, or a reduction. */
 typedef struct pending_target {
     drupe_node *node;
-    const drupe_array *array; /* with memory, of the node's shape and type */
+    bool spent; /* one array that has the node is to be dropped: its values are not stored for that */
+    const drupe_array *array; /* with memory: of the node's shape and type, or where the reduction's results go */
+    const drupe_fused_reduction *reduction;  /* but for `step` and `out`; NULL: none */
+    const drupe_range *range;                /* of work-items, for it */
+    drupe_status (*then)(const void *user);  /* called behind its kernel; NULL: nothing */
+    const void *user;
+    bool *done; /* becomes true when its kernel was submitted */
 } pending_target;
 
 /* From now on core asks for what is pending. */

@@ -38,6 +38,11 @@ bool drupe_pending_by_steps(void)
     return pending.steps;
 }
 
+bool drupe_pending_joins(const drupe_target *target)
+{
+    return target->builtin && !pending.steps && !target->checked;
+}
+
 void drupe_array_eager(int by)
 {
     eager += by;
@@ -505,14 +510,18 @@ bool drupe_pending_into(const drupe_target *target, int op, const op_types *type
     pthread_mutex_lock(&pending.lock);
     const bool read = is_read(out, node);
     pthread_mutex_unlock(&pending.lock);
-    if (!read) {
-        *status = drupe_pending_settle(out->queue, &(pending_target){result, out});
-        drupe_node_drop(result);
-        return true;
-    }
     drupe_array values;
     drupe_array_none(&values);
     become(&values, result);
+    if (!read) {
+        bool done = false;
+        const pending_target target = {.node = result, .spent = true, .array = out, .done = &done};
+        *status = drupe_pending_settle(out->queue, &target);
+        if (done || *status != DRUPE_OK) {
+            drupe_array_clear(&values);
+            return true;
+        }
+    }
     *status = drupe_array_settle(&values);
     if (*status == DRUPE_OK) *status = drupe_array_assign(out, &(drupe_operand){.array = &values});
     drupe_array_clear(&values);

@@ -148,7 +148,7 @@ static void find_outputs(const pending_plan *plan, const pending_target *target)
 {
     for (int i = 0; i < plan->count; i++) {
         drupe_node *node = plan->nodes[i];
-        const unsigned own = target && target->node == node ? 1 : 0; /* the caller's, who has its place elsewhere */
+        const unsigned own = target && target->node == node && target->spent ? 1 : 0;
         /* Others than those of the plan may take it, which came too late for that. */
         const unsigned others = node->references - 1 - (unsigned)node->takers;
         if (others > own) node->output = true;

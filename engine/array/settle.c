@@ -109,10 +109,12 @@ static bool takes_failed(const pending_plan *plan, int from, int to)
     return false;
 }
 
-static void kernel_done(const pending_plan *plan, int from, int to, drupe_status status)
+/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before. */
+static void kernel_done(const pending_plan *plan, int from, int to, drupe_status status, bool keep)
 {
     drupe_pending_lock();
     for (int i = from; i < to; i++) {
+        if (status == DRUPE_OK && keep && !plan->nodes[i]->output) continue;
         if (status == DRUPE_OK)
             plan->nodes[i]->state = NODE_SETTLED;
         else
@@ -130,8 +132,10 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
             failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
         if (status != DRUPE_OK && is_passing(status)) return status;
         const bool wanted = target && target->node->kernel == plan->nodes[from]->kernel;
-        kernel_done(plan, from, to, status);
+        kernel_done(plan, from, to, status, wanted && target->reduction && !target->node->output);
         if (status != DRUPE_OK && wanted) return status;
+        if (wanted) *target->done = true;
+        if (wanted && target->then) DRUPE_TRY(target->then(target->user));
     }
     return DRUPE_OK;
 }

@@ -197,6 +197,10 @@ DRUPE_API drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *
 DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
                                           drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
 
+/* The same for a caller that drops `in` afterwards, if `spent`. */
+DRUPE_API drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
+                                               drupe_dtype dtype, bool spent, drupe_array *out) DRUPE_MUST_CHECK;
+
 /* dst[...] = src, broadcast to dst's shape and cast to its type (any type to any type). Arrays of one queue,
  * or of different queues, contexts and backends (then copied through). */
 DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src) DRUPE_MUST_CHECK;

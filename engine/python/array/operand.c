@@ -245,7 +245,9 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^
                                                    (uint64_t)(wanted + 1) << 48);
-    drupe_status status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+    /* Others may get hold of a temporary operand while the GIL is not held. */
+    const bool spent = !thread && Py_REFCNT(object) == 1;
+    drupe_status status = drupe_array_reduce_over(op, array, axes, keep != 0, wanted, spent, &result);
     first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
     return drupe_py_array_wrap(state, &result);
