@@ -46,15 +46,17 @@ typedef struct drupe_fused_operand {
     drupe_i64 strides[DRUPE_KERNEL_DIMS]; /* elements */
 } drupe_fused_operand;
 
-/* A reduction of a step's value, seen as a C-contiguous array of the index space; then no operand is strided
- * otherwise than this file's users can follow: elements of the index space are numbered in C order. The sums
- * are made of the same parts, in the same order, as by the kernel of the reduction alone. */
+/* A reduction of a step's value, seen as a C-contiguous array of the index space: that has all its elements,
+ * and `params` are those that the kernel of the reduction alone would have for it. Of rows the stride is 1;
+ * of columns that of the last kept axis is 1, or each output has a row of its own behind that of the output
+ * before (stride 1, strides[last] == extent, splits 1, fewer than 128 elements). The sums are made of the
+ * same parts, in the same order, as by the kernel of the reduction alone. */
 typedef struct drupe_fused_reduction {
     drupe_i32 op;     /* its number; -1: there is none */
     drupe_i32 column; /* not 0: as kernels "_by_column", else as "_by_row", whose `stride` is 1 */
     drupe_i32 compute, step;
     char *out;
-    drupe_reduce_params params; /* in_dtype: that of the step */
+    drupe_reduce_params params; /* in_dtype: that of the step; known: 0 at first */
 } drupe_fused_reduction;
 
 typedef struct drupe_fused {

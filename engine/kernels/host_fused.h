@@ -70,12 +70,15 @@ static void fused_elements(fused_run *r, i64 at, i64 until, char *reduced)
     }
 }
 
+#include "kernels/host_fused_reduce.h"
+
 static void fused(size_t begin, size_t end, size_t size, const void *const *args)
 {
     const drupe_fused *f = *(const drupe_fused *const *)args[0];
-    const i64 at = share(f->n, (i64)begin, (i64)size), until = share(f->n, (i64)end, (i64)size);
     fused_run r;
-    if (at >= until) return;
     fused_prepare(&r, f);
-    fused_elements(&r, at, until, NULL);
+    if (f->reduction.op >= 0)
+        fused_reduce(&r, begin, end, size);
+    else
+        fused_elements(&r, share(f->n, (i64)begin, (i64)size), share(f->n, (i64)end, (i64)size), NULL);
 }

@@ -225,6 +225,32 @@ void program_random(program *p, int inputs, int steps, bool reduced)
     program_finish(p);
 }
 
+void program_reduce(program *p, const char *op, int compute, int out_dtype, const program_axes *axes)
+{
+    const int step = p->f.nsteps - 1, in_dtype = p->f.steps[step].dtype;
+    const bool flat = axes->outer == 1 && !axes->column;
+    drupe_reduce_params *params = &p->f.reduction.params;
+    *params = (drupe_reduce_params){.outputs = axes->outer * axes->inner,
+                                    .extent = axes->extent,
+                                    .stride = axes->inner,
+                                    .splits = axes->splits,
+                                    .ndim = flat              ? 0
+                                            : axes->inner > 1 ? 2
+                                                              : 1,
+                                    .shape = {axes->outer, axes->inner},
+                                    .strides = {axes->extent * axes->inner, 1},
+                                    .in_dtype = in_dtype,
+                                    .out_dtype = out_dtype};
+    p->f.reduction.op = operation_number(op);
+    p->f.reduction.column = axes->column;
+    p->f.reduction.compute = compute;
+    p->f.reduction.step = step;
+    p->out_bytes = (size_t)(params->outputs * params->splits) * element_types[out_dtype].size;
+    p->f.reduction.out = p->out = allocate(p->out_bytes);
+    p->expected_out = allocate(p->out_bytes);
+    assert_int_equal(params->outputs * params->extent, p->f.n);
+}
+
 void program_finish(program *p)
 {
     int last[DRUPE_FUSED_STEPS], holds[DRUPE_FUSED_SLOTS], of[DRUPE_FUSED_STEPS];
@@ -302,17 +328,48 @@ static void run_step(program *p, int step)
     operation_kernel(s->op, s->compute)->fn(0, 1, 1, args);
 }
 
+/* Of any() and all() the parts may be left once one of them tells the result: give all the value of that one.
+ */
+static void settle_known(const program *p, char *out)
+{
+    const char *name = operations[p->f.reduction.op].name;
+    const bool any = strcmp(name, "any") == 0;
+    if ((!any && strcmp(name, "all") != 0) || p->f.reduction.params.outputs != 1) return;
+    assert_int_equal(p->f.reduction.params.out_dtype, BOOL);
+    if (memchr(out, any, p->out_bytes)) memset(out, any, p->out_bytes);
+}
+
+static void run_reduction(program *p)
+{
+    const drupe_fused_reduction *r = &p->f.reduction;
+    drupe_reduce_params params = r->params;
+    char name[64];
+    const void *const pointers[] = {p->expected_out, p->values[r->step]};
+    const void *const args[] = {&pointers[0], &pointers[1], &params};
+    snprintf(name, sizeof(name), "%s_%s_by_%s", operations[r->op].name, element_types[r->compute].name,
+             r->column ? "column" : "row");
+    assert_non_null(drupe_builtin_find(name));
+    drupe_builtin_find(name)->fn(0, 1, 1, args);
+    settle_known(p, p->expected_out);
+}
+
 void program_run_steps(program *p)
 {
     for (int i = 0; i < p->f.nsteps; i++) {
         run_step(p, i);
         if (p->f.steps[i].store >= 0) expect(p, p->f.steps[i].store, p->values[i]);
     }
+    if (p->f.reduction.op >= 0) run_reduction(p);
 }
 
 static void show(const program *p)
 {
+    const drupe_fused_reduction *r = &p->f.reduction;
     print_error("n %lld, ndim %d\n", (long long)p->f.n, p->f.ndim);
+    if (r->op >= 0)
+        print_error("%s in %s by %s: %lld outputs of %lld, %lld splits\n", operations[r->op].name,
+                    element_types[r->compute].name, r->column ? "column" : "row",
+                    (long long)r->params.outputs, (long long)r->params.extent, (long long)r->params.splits);
     for (int i = 0; i < p->f.nsteps; i++) {
         const drupe_fused_step *s = &p->f.steps[i];
         print_error("%d: %s in %s -> %s, slot %d, store %d:", i, operations[s->op].name,
@@ -328,22 +385,31 @@ static void show(const program *p)
     }
 }
 
+static void check_bytes(const program *p, const char *what, int number, const char *bytes,
+                        const char *expected, size_t count)
+{
+    size_t at = 0;
+    while (at < count && bytes[at] == expected[at]) at++;
+    if (at == count) return;
+    show(p);
+    print_error("%s %d differs at byte %zu of %zu\n", what, number, at, count);
+    fail();
+}
+
 void program_check(program *p, size_t items)
 {
     const void *args[1 + DRUPE_FUSED_POINTERS] = {0};
     const drupe_fused *f = &p->f;
     args[0] = &f;
+    p->f.reduction.params.known = 0;
     for (int k = 0; k < p->f.noperands; k++) memcpy(p->memory[k], p->before[k], p->bytes[k]);
+    if (p->out) memset(p->out, 0xa5, p->out_bytes);
     for (size_t i = 0; i < items; i++) drupe_builtin_find("fused")->fn(i, i + 1, items, args);
-    for (int k = 0; k < p->f.noperands; k++) {
-        size_t at = 0;
-        while (at < p->bytes[k] && p->memory[k][at] == p->expected[k][at]) at++;
-        if (at == p->bytes[k]) continue;
-        show(p);
-        print_error("operand %d differs at byte %zu of %zu, element %zu of its memory\n", k, at, p->bytes[k],
-                    at / element_types[p->f.operands[k].dtype].size);
-        fail();
-    }
+    for (int k = 0; k < p->f.noperands; k++)
+        check_bytes(p, "operand", k, p->memory[k], p->expected[k], p->bytes[k]);
+    if (!p->out) return;
+    settle_known(p, p->out);
+    check_bytes(p, "reduction", f->reduction.op, p->out, p->expected_out, p->out_bytes);
 }
 
 void program_end(program *p)
@@ -354,4 +420,6 @@ void program_end(program *p)
         free(p->before[k]);
         free(p->expected[k]);
     }
+    free(p->out);
+    free(p->expected_out);
 }

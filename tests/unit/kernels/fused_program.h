@@ -41,7 +41,8 @@ extern const int operation_count;
 
 /* The number of an operation, which must exist. */
 int operation_number(const char *name);
-/* The kernel of an element-wise operation, or NULL: it is not computed in that type. */
+/* The kernel of an element-wise operation or, with an ending, of a reduction, or NULL: it is not computed in
+ * that type. */
 const struct drupe_builtin *operation_kernel(int op, int compute);
 
 /* A seed gives the same numbers again. */
@@ -58,6 +59,8 @@ typedef struct program {
     char *before[DRUPE_FUSED_OPERANDS];   /* what was in it */
     char *expected[DRUPE_FUSED_OPERANDS]; /* what should be in it */
     size_t bytes[DRUPE_FUSED_OPERANDS];
+    char *out, *expected_out; /* of the reduction, if there is one */
+    size_t out_bytes;
 } program;
 
 /* An empty program over an index space; ndim 0: of `shape[0]` elements, all operands contiguous. */
@@ -71,6 +74,13 @@ int program_constant(program *p, int dtype, const void *value);
 int program_step(program *p, int op, int compute, int dtype, bool store, const drupe_fused_ref *in);
 /* `steps` steps at random, the last of which is stored unless it is `reduced`. */
 void program_random(program *p, int inputs, int steps, bool reduced);
+/* The last step's value, an array of outer * extent * inner, is reduced over the axis in the middle: by
+ * columns, or by rows if inner is 1. */
+typedef struct program_axes {
+    drupe_i64 outer, extent, inner, splits;
+    bool column;
+} program_axes;
+void program_reduce(program *p, const char *op, int compute, int out_dtype, const program_axes *axes);
 /* Give the values of steps their slots. */
 void program_finish(program *p);
 /* The steps one by one: fills `values` and `expected`. */
