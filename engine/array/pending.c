@@ -515,8 +515,8 @@ bool drupe_pending_into(const drupe_target *target, int op, const op_types *type
     become(&values, result);
     if (!read) {
         bool done = false;
-        const pending_target target = {.node = result, .spent = true, .array = out, .done = &done};
-        *status = drupe_pending_settle(out->queue, &target);
+        const pending_target there = {.node = result, .spent = true, .array = out, .done = &done};
+        *status = drupe_pending_settle(out->queue, &there);
         if (done || *status != DRUPE_OK) {
             drupe_array_clear(&values);
             return true;
