@@ -156,7 +156,8 @@ PyMemberDef drupe_py_array_members[] = {
 };
 
 PyGetSetDef drupe_py_array_getset[] = {
-    {"shape", get_shape, NULL, DOC("Sizes of the axes, as a tuple.", ">>> zeros((2, 3)).shape\n(2, 3)"), NULL},
+    {"shape", get_shape, NULL, DOC("Sizes of the axes, as a tuple.", ">>> zeros((2, 3)).shape\n(2, 3)"),
+     NULL},
     {"strides", get_strides, NULL,
      DOC("Elements from one to the next along each axis, as a tuple. NumPy counts bytes.",
          ">>> zeros((2, 3)).strides, zeros((2, 3)).T.strides\n((3, 1), (1, 3))"),
@@ -178,9 +179,7 @@ PyGetSetDef drupe_py_array_getset[] = {
          ">>> asarray([1 + 2j]).imag.tolist()\n[2.0]"),
      NULL},
     {"queue", get_queue, NULL,
-     DOC("The Queue that its work goes to.",
-         ">>> x = zeros(2)\n>>> (x + 1).queue == x.queue\nTrue"),
-     NULL},
+     DOC("The Queue that its work goes to.", ">>> x = zeros(2)\n>>> (x + 1).queue == x.queue\nTrue"), NULL},
     {"device", get_device, NULL,
      DOC("The Device that it lives on. As device= it stands for the array's queue, too.",
          ">>> x = zeros(2, device='host')\n>>> x.device.filter_string\n'host:cpu:0'"),

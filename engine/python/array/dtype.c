@@ -170,13 +170,14 @@ static PyMemberDef dtype_members[] = {
 };
 
 static PyType_Slot dtype_slots[] = {
-    {Py_tp_doc, (void *)PyDoc_STR(
-                    "DType(dtype)\n--\n\nA data type of arrays, by any of its names.\n\n"
-                    "dtype: a name, a code such as 'd', a class of Python's numbers, a type of NumPy or a DType. It is "
-                    "equal to\nall of these, and drupe.array has one object for each. TypeError: arrays have no such "
-                    "type.\n\n"
-                    ">>> DType(float), DType('float64') is float64, float64 == 'd'\n"
-                    "(drupe.array.float64, True, True)")},
+    {Py_tp_doc,
+     (void *)PyDoc_STR(
+         "DType(dtype)\n--\n\nA data type of arrays, by any of its names.\n\n"
+         "dtype: a name, a code such as 'd', a class of Python's numbers, a type of NumPy or a DType. It is "
+         "equal to\nall of these, and drupe.array has one object for each. TypeError: arrays have no such "
+         "type.\n\n"
+         ">>> DType(float), DType('float64') is float64, float64 == 'd'\n"
+         "(drupe.array.float64, True, True)")},
     {Py_tp_new, DRUPE_PY_FUNCTION(dtype_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(dtype_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
