@@ -26,9 +26,10 @@ from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinf
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
                                   rot90, split, swapaxes, transpose, vsplit, vstack)
-from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, copyto, diag, diagflat, diagonal,
-                                 fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace, identity,
-                                 indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
+from drupe.array._making import (array, asanyarray, ascontiguousarray, asfortranarray, copy, copyto, diag, diagflat,
+                                 diagonal, fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace,
+                                 identity, indices, isfortran, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri,
+                                 vander)
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid, unwrap)

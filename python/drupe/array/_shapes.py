@@ -2,7 +2,7 @@
 import operator
 
 from drupe import _engine
-from drupe.array._arguments import in_c_order, need, several
+from drupe.array._arguments import in_c_order, laid_out, need, several
 from drupe.array._axes import one_axis, some_axes
 from drupe.array._indexing import repeated
 
@@ -258,27 +258,31 @@ def _column(k):
     return max(-2**62, min(operator.index(k), 2**62))
 
 
-def _diagonal(rows, columns, *, queue=None, device=None):
+def _diagonal(rows, columns, *, queue=None, device=None, usm_type=None):
     """Column minus row of each element of a matrix."""
-    down = _engine._sequence(rows, 0, 1, "int64", device, None, queue)
-    right = _engine._sequence(columns, 0, 1, "int64", None, None, down.queue)
+    down = _engine._sequence(rows, 0, 1, "int64", device, usm_type, queue)
+    right = _engine._sequence(columns, 0, 1, "int64", None, usm_type, down.queue)
     return right - down.reshape((-1, 1))
 
 
-def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None,
+        order="C"):
     """A matrix with ones on the diagonal that begins in column k, and zeros elsewhere.
 
     n_rows, n_cols: its sizes; without n_cols it is square. dtype: of the elements, or None for the default float.
-    ValueError: a size is negative.
+    device, usm_type, queue, order: as zeros() has them; sycl_queue: queue, as dpctl calls it. ValueError: a size is
+    negative.
 
     >>> da.eye(2, 3, k=1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    columns = n_rows if n_cols is None else n_cols
-    matrix = _ops["equal"](_diagonal(operator.index(n_rows), operator.index(columns), device=device), _column(k))
+    shape = operator.index(n_rows), operator.index(n_rows if n_cols is None else n_cols)
+    queue = sycl_queue if queue is None else queue
+    matrix = _ops["equal"](_diagonal(*shape, device=device, usm_type=usm_type, queue=queue), _column(k))
     if dtype is None:
         dtype = "float64" if matrix.device.has_aspect_fp64 else "float32"
-    return matrix.astype(dtype, copy=False)
+    matrix = matrix.astype(dtype, copy=False)
+    return matrix if in_c_order("eye", order) else laid_out(matrix, "F")
 
 
 def tril(x, /, *, k=0):

@@ -35,12 +35,12 @@ def restored(entropy, spawn_key, n_children, state, device):
     return generator
 
 
-def default_rng(seed=None, *, device=None, queue=None):
+def default_rng(seed=None, *, device=None, queue=None, sycl_queue=None):
     """A Generator on a device or queue, the default one unless given.
 
     seed: a non-negative integer, a sequence of them, a SeedSequence (NumPy's too), or None for one of the system's; a
     Generator is returned as it is. The same seed gives the same numbers on every device, those of
-    numpy.random.Generator(numpy.random.Philox(seed)).
+    numpy.random.Generator(numpy.random.Philox(seed)). sycl_queue: queue, as dpctl calls it.
 
     >>> da.random.default_rng(42)
     Generator(Philox) on ...
@@ -52,7 +52,7 @@ def default_rng(seed=None, *, device=None, queue=None):
             seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, n_children_spawned=seed.n_children_spawned)
         else:
             seed = SeedSequence(seed)
-    return Generator(seed, _engine.empty(0, device=device, queue=queue).queue)
+    return Generator(seed, _engine.empty(0, device=device, queue=sycl_queue if queue is None else queue).queue)
 
 
 # --- One generator for each queue, behind functions of the module ---------------------------------------------------
