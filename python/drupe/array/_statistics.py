@@ -43,26 +43,49 @@ _METHODS = (*_CONTINUOUS, "lower", "higher", "nearest", "midpoint", "inverted_cd
             "closest_observation")
 
 
-def _place(q, n, method):
+class _OfNumbers:
+    """What places are computed with where the number of elements is a number."""
+
+    floor, ceil, round, maximum, minimum = math.floor, math.ceil, round, max, min
+
+    @staticmethod
+    def where(condition, a, b):
+        return a if condition else b
+
+
+class _OfArrays:
+    """The same where it is an array."""
+
+    floor, ceil, round, where = _ops["floor"], _ops["ceil"], _ops["round"], _ops["where"]
+
+    @staticmethod
+    def maximum(a, b):
+        return _ops["maximum"](a, b)
+
+    @staticmethod
+    def minimum(a, b):
+        return _ops["minimum"](a, b)
+
+
+def _place(q, n, method, of=_OfNumbers):
     """(place, weight of the next place) of quantile q among n elements, as NumPy's methods have them."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
         at = (n - 1) * q if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
     elif method in ("inverted_cdf", "averaged_inverted_cdf"):
         at = n * q - 1
-        low = math.floor(at)
-        weight = 0.0 if at < 0 else 1.0 if at > low else 0.5 * (method[0] == "a")
-        at = low + weight
+        low = of.floor(at)
+        at = low + of.where(at < 0, 0.0, of.where(at > low, 1.0, 0.5 * (method[0] == "a")))
     elif method == "closest_observation":
         at = n * q - 1.5
-        low = math.floor(at)
-        at = low + (0 if at == low and low % 2 == 1 else 1)
+        low = of.floor(at)
+        at = low + of.where((at == low) & (low % 2 == 1), 0.0, 1.0)
     else:
         at = (n - 1) * q
-        at = {"lower": math.floor, "higher": math.ceil, "nearest": round,
-              "midpoint": lambda a: (math.floor(a) + math.ceil(a)) / 2}[method](at)
-    at = min(max(at, 0), n - 1)
-    low = min(math.floor(at), n - 1)
+        at = {"lower": of.floor, "higher": of.ceil, "nearest": of.round,
+              "midpoint": lambda a: (of.floor(a) + of.ceil(a)) / 2}[method](at)
+    at = of.minimum(of.maximum(at, 0), n - 1)
+    low = of.floor(at)
     return low, at - low
 
 
@@ -112,7 +135,7 @@ def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
 
 
 def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """quantile() of the elements that are not NaN; NaN where there are none. Of the methods "linear" only.
+    """quantile() of the elements that are not NaN; NaN where there are none.
 
     >>> nanquantile(asarray([1.0, nan, 3.0]), 0.5).item()
     2.0
@@ -132,8 +155,6 @@ def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
 def _quantiles(x, q, axis, method, keepdims, whole, without_nan):
     if method not in _METHODS:
         raise ValueError(f"quantile: method {method!r} is not known: it is one of {', '.join(_METHODS)}")
-    if without_nan and method != "linear":
-        raise NotImplementedError("nanquantile: method is \"linear\" here")
     if x.dtype.kind == "c":
         raise TypeError("quantiles of complex numbers are not defined: take those of abs(x)")
     shape, numbers = _quantile_list(q)
@@ -170,19 +191,20 @@ def _pick(rows, numbers, method):
 
 
 def _pick_without_nan(rows, numbers, method):
-    """Each row has as many elements as it has, so the places are arrays; what lies there is added up alone."""
-    del method
-    places = _engine._sequence(rows.shape[-1], 0, 1, "int64", None, None, rows.queue)
-    count = _ops["sum"](rows == rows, axis=-1, keepdims=True)
+    """Each row has as many elements as it has, so the places are arrays."""
+    from drupe.array import take_along_axis
+
+    double = "float64" if rows.device.has_aspect_fp64 else "float32"
+    count = _ops["sum"](rows == rows, axis=-1, keepdims=True).astype(double)
     found = []
     for number in numbers:
-        at = (count - 1).astype(rows.dtype) * number
-        low = _ops["floor"](at)
-        weight = (at - low)[..., 0]
-        low = low.astype("int64")
-        a, b = (_ops["sum"](_where(places == _ops["minimum"](p, count - 1), rows, 0), axis=-1) for p in (low, low + 1))
+        low, weight = _place(number, count, method, _OfArrays)
+        weight = weight.astype(rows.dtype)
+        first = _ops["maximum"](low, 0)  # rows without elements have NaN there
+        last = _ops["maximum"](_ops["minimum"](low + 1, count - 1), 0)
+        a, b = (take_along_axis(rows, place.astype("int64"), axis=-1) for place in (first, last))
         line = _where(weight >= 0.5, b - (b - a) * (1 - weight), a + (b - a) * weight)
-        found.append(_where(count[..., 0] == 0, math.nan, _where(a == b, a, line)))
+        found.append(_where((a == b) | (weight == 0), a, line)[..., 0])
     return found
 
 
@@ -451,19 +473,23 @@ def digitize(x, bins, /, right=False):
 
 
 def histogram_bin_edges(x, /, bins=10, range=None):
-    """The edges of the bins of histogram(), as float64. Waits for the extremes of x unless `range` is given.
+    """The edges of the bins of histogram(), as float64.
+
+    x: numbers, an array of any shape. bins: how many, or edges, which are returned, or the name of a rule: "auto",
+    "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges". range: (low, high), None for the extremes of x. Waits
+    for those, and for what a rule asks of x. ValueError: an unknown rule, a range that falls, edges that do not rise.
 
     >>> histogram_bin_edges(asarray([0.0, 4.0]), 2).tolist()
     [0.0, 2.0, 4.0]
+    >>> histogram_bin_edges(asarray([0.0, 1.0, 3.0, 4.0]), "sqrt").tolist()
+    [0.0, 2.0, 4.0]
     """
-    if isinstance(bins, str):
-        raise NotImplementedError("histogram: rules for the number of bins are not here: give a number or edges")
-    if isinstance(bins, _engine.Array) or hasattr(bins, "__len__"):
+    if not isinstance(bins, str) and (isinstance(bins, _engine.Array) or hasattr(bins, "__len__")):
         edges = bins if isinstance(bins, _engine.Array) else _engine.asarray(bins, queue=x.queue)
         if edges.ndim != 1 or (edges.size > 1 and not _ops["all"](edges[1:] >= edges[:-1]).item()):
             raise ValueError("histogram: edges of bins have one dimension and rise")
         return edges
-    count = operator.index(bins)
+    count = 1 if isinstance(bins, str) else operator.index(bins)
     if count < 1:
         raise ValueError("histogram: there must be one bin at least")
     low, high = (float(end) for end in _extent(x)) if range is None else (float(end) for end in range)
@@ -471,6 +497,10 @@ def histogram_bin_edges(x, /, bins=10, range=None):
         raise ValueError(f"histogram: the range from {low} to {high} must be finite and not fall")
     if low == high:
         low, high = low - 0.5, high + 0.5
+    if isinstance(bins, str):
+        from drupe.array import _bin_rules
+
+        count = _bin_rules.count(bins, x, low, high, range is not None)
     from drupe.array import linspace
 
     return linspace(low, high, count + 1, queue=x.queue)
@@ -484,7 +514,7 @@ def histogram(x, /, bins=10, range=None, density=None, weights=None):
     """How many elements lie in each bin, and the edges of the bins: a tuple of two arrays.
 
     `bins`: how many there are, equal, from the least to the largest element or over `range` (low, high); or their edges
-    in one dimension. The last bin has its upper edge. The counts are int64; with `weights` of x's shape they are sums
+    in one dimension, or the name of a rule, as histogram_bin_edges() takes it. The last bin has its upper edge. The counts are int64; with `weights` of x's shape they are sums
     of those, and with `density` divided so that the integral is 1, both in float64. Waits.
 
     >>> [part.tolist() for part in histogram(asarray([1.0, 2.0, 2.5, 3.0]), 2)]
@@ -493,6 +523,8 @@ def histogram(x, /, bins=10, range=None, density=None, weights=None):
     from drupe.array._sets import searchsorted
 
     edges = histogram_bin_edges(x, bins, range)
+    if weights is not None and isinstance(bins, str):
+        raise TypeError("histogram: rules for the number of bins know no weights: give a number or edges")
     if weights is not None and weights.shape != x.shape:
         raise ValueError("histogram: weights have the shape of x")
     if edges.size < 2:
