@@ -515,8 +515,8 @@ def histogram(x, /, bins=10, range=None, density=None, weights=None):
 
     `bins`: how many there are, equal, from the least to the largest element or over `range` (low, high); or their edges
     in one dimension, or the name of a rule, as histogram_bin_edges() takes it. The last bin has its upper edge. The
-    counts are int64; with `weights` of x's shape they are sums of those, and with `density` divided so that the integral
-    is 1, both in float64. Waits. TypeError: weights beside a rule.
+    counts are int64; with `weights` of x's shape they are sums of those, and with `density` divided so that the
+    integral is 1, both in float64. Waits. TypeError: weights beside a rule.
 
     >>> [part.tolist() for part in histogram(asarray([1.0, 2.0, 2.5, 3.0]), 2)]
     [[1, 3], [1.0, 2.0, 3.0]]
