@@ -44,6 +44,17 @@ def test_likes_have_numpys_order(device, turned, order):
     alike(da.array(ours, "float32", order=order), np.array(theirs, "float32", order=order))
 
 
+def test_likes_of_another_shape(device):
+    x = da.asarray(RAN, "float32", device=device)
+    theirs = RAN.astype("float32")
+    alike(da.zeros_like(x, shape=(2, 5)), np.zeros_like(theirs, shape=(2, 5)))
+    alike(da.full_like(x, 3, shape=7), np.full_like(theirs, 3, shape=7))
+    alike(da.ones_like(x, shape=(2, 2, 3), order="F"), np.ones_like(theirs, shape=(2, 2, 3), order="F"))
+    assert da.empty_like(x, shape=()).shape == () and da.empty_like(x, shape=None).shape == x.shape
+    with pytest.raises(ValueError, match="negative"):
+        da.ones_like(x, shape=-1)
+
+
 def test_what_lies_right_is_not_copied(device):
     x = da.asarray(RAN, device=device)
     for order, same in (("C", x), ("K", x), ("F", x.T), ("A", x.T), (None, x.T)):

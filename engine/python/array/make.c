@@ -107,9 +107,10 @@ static drupe_dtype fill_dtype(const drupe_operand *fill, drupe_queue *queue)
     return fill->array ? fill->array->dtype : drupe_py_dtype_of_scalar(&fill->scalar, queue);
 }
 
-/* Shape of the new array, and the array that it is to be like, if there is one. The number of axes, or -1. */
-static int filled_shape(drupe_py_state *state, PyObject *object, const char *function, bool like,
-                        size_t shape[DRUPE_MAX_DIMS], const drupe_array **model)
+/* Shape of the new array, and the array that it is to be like, if there is one; `other` (may be NULL) is a
+ * shape instead of that one's. The number of axes, or -1. */
+static int filled_shape(drupe_py_state *state, PyObject *object, PyObject *other, const char *function,
+                        bool like, size_t shape[DRUPE_MAX_DIMS], const drupe_array **model)
 {
     *model = NULL;
     if (!like) return drupe_py_shape_arg(object, shape);
@@ -118,6 +119,7 @@ static int filled_shape(drupe_py_state *state, PyObject *object, const char *fun
         return -1;
     }
     *model = drupe_py_array_of(object);
+    if (drupe_py_given(other)) return drupe_py_shape_arg(other, shape);
     memcpy(shape, (*model)->shape, (size_t)(*model)->ndim * sizeof *shape);
     return (*model)->ndim;
 }
@@ -144,6 +146,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     int first = signature.count;
     signature.positional = first + 1;
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) signature.names[signature.count++] = rest[i];
+    if (like) signature.names[signature.count++] = DRUPE_PY_NAME_shape;
     PyObject *given[DRUPE_PY_ARGS_MAX];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
 
@@ -152,7 +155,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     if (full) value = &fill;
     size_t shape[DRUPE_MAX_DIMS];
     const drupe_array *model;
-    int ndim = filled_shape(state, given[0], function, like, shape, &model);
+    int ndim = filled_shape(state, given[0], like ? given[first + 5] : NULL, function, like, shape, &model);
     make_target target;
     if (ndim < 0 || !order_arg(given[first + 4], model, &columns) ||
         !target_arg(state, given + first, model, &target))
@@ -286,7 +289,9 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
     return drupe_py_array_numpy(state, drupe_py_array_of(object));
 }
 
-#define TARGET_DOC "dtype=None, *, device=None, usm_type=None, queue=None, order='C')\n--\n\n"
+#define TARGETS         "dtype=None, *, device=None, usm_type=None, queue=None, order='C'"
+#define TARGET_DOC      TARGETS ")\n--\n\n"
+#define LIKE_TARGET_DOC TARGETS ", shape=None)\n--\n\n"
 
 /* What the texts of functions that make arrays have in common. */
 #define WHERE_DOC                                                                                            \
@@ -299,7 +304,8 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
     "\n" WHERE_DOC
 #define LIKE_DOC                                                                                             \
     "x: an array. dtype: of the elements, None for that of x. Without device, usm_type and queue it is\n"    \
-    "placed as x. " ORDER_DOC "\"K\":\nas those of x. MemoryError: there is not so much memory.\n\n"
+    "placed as x. " ORDER_DOC "\"K\":\nas those of x. shape: sizes, None for those of x. "                   \
+    "MemoryError: there is not so much memory.\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
     {"empty", DRUPE_PY_FAST(make_empty),
@@ -318,17 +324,17 @@ PyMethodDef drupe_py_make_functions[] = {
                "that of\n"
                "the number. " ORDER_DOC "\n" WHERE_DOC ">>> da.full(2, 7).tolist()\n[7, 7]")},
     {"empty_like", DRUPE_PY_FAST(make_empty_like),
-     PyDoc_STR("empty_like(x, " TARGET_DOC
+     PyDoc_STR("empty_like(x, " LIKE_TARGET_DOC
                "A new array with undefined elements, shaped and placed as x.\n\n" LIKE_DOC
                ">>> da.empty_like(da.zeros((2, 3))).shape\n(2, 3)")},
     {"zeros_like", DRUPE_PY_FAST(make_zeros_like),
-     PyDoc_STR("zeros_like(x, " TARGET_DOC "Zeros, shaped and placed as x.\n\n" LIKE_DOC
+     PyDoc_STR("zeros_like(x, " LIKE_TARGET_DOC "Zeros, shaped and placed as x.\n\n" LIKE_DOC
                ">>> da.zeros_like(da.asarray([1, 2])).tolist()\n[0, 0]")},
     {"ones_like", DRUPE_PY_FAST(make_ones_like),
-     PyDoc_STR("ones_like(x, " TARGET_DOC "Ones, shaped and placed as x.\n\n" LIKE_DOC
+     PyDoc_STR("ones_like(x, " LIKE_TARGET_DOC "Ones, shaped and placed as x.\n\n" LIKE_DOC
                ">>> da.ones_like(da.asarray([5, 6])).tolist()\n[1, 1]")},
     {"full_like", DRUPE_PY_FAST(make_full_like),
-     PyDoc_STR("full_like(x, fill_value, " TARGET_DOC "One value, shaped and placed as x.\n\n" LIKE_DOC
+     PyDoc_STR("full_like(x, fill_value, " LIKE_TARGET_DOC "One value, shaped and placed as x.\n\n" LIKE_DOC
                ">>> da.full_like(da.asarray([5, 6]), 3).tolist()\n[3, 3]")},
     {"_sequence", DRUPE_PY_FAST(make_sequence),
      PyDoc_STR("_sequence(count, start, step, dtype, device, usm_type, queue)\n--\n\n"

@@ -104,14 +104,15 @@ def unique_values(x, /):
     return _distinct(x, False, 0)[0]
 
 
-def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True):
+def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True,
+           sorted=True):
     """NumPy's unique(): the distinct elements, ascending, and what is asked for beside them, as a tuple then.
 
     x: an array. axis: None for its elements, else the distinct parts of x along this axis, in the order of their
     elements from the first on. Beside the values, as int64: where each is first (return_index), which of them each
     element or part is (return_inverse: of x's shape, or with an axis one dimension), and how often each is there
-    (return_counts). All NaNs are one element unless equal_nan is false; a part with a NaN stands for itself. Waits.
-    IndexError: an axis that x does not have.
+    (return_counts). All NaNs are one element unless equal_nan is false; a part with a NaN stands for itself. They
+    ascend whatever `sorted` says. Waits. IndexError: an axis that x does not have.
 
     >>> [part.tolist() for part in unique(asarray([3, 1, 3]), return_counts=True)]
     [[1, 3], [1, 2]]
@@ -178,14 +179,29 @@ def _common(ar1, ar2, assume_unique):
     return flat if assume_unique else [unique(x) for x in flat]
 
 
-def intersect1d(ar1, ar2, assume_unique=False):
+def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     """The distinct elements that both arrays have, ascending. Waits.
+
+    return_indices: whether the places where each is first in the flattened arrays are wanted, too, as int64: a tuple of
+    three arrays then.
 
     >>> intersect1d(asarray([1, 3, 4]), asarray([3, 4, 7])).tolist()
     [3, 4]
     """
+    if return_indices:
+        (a, at_a), (b, at_b) = (_with_places(x, assume_unique) for x in _common(ar1, ar2, True))
+        in_both = isin(a, b)
+        return a[in_both], at_a[in_both], at_b[isin(b, a)]
     a, b = _common(ar1, ar2, assume_unique)
     return _where_true(a, isin(a, b), sort=assume_unique)
+
+
+def _with_places(x, is_set):
+    """The distinct elements of a flat array, ascending, and where each is first."""
+    if not is_set:
+        return unique(x, return_index=True)
+    order = _engine._sort(x, 0, False, False, True)
+    return x[order], order
 
 
 def setdiff1d(ar1, ar2, assume_unique=False):

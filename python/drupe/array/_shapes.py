@@ -233,11 +233,12 @@ def unstack(x, /, axis=0):
     return tuple(x[(slice(None),) * axis + (i,)] for i in range(x.shape[axis]))
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):
     """Coordinates on a grid, an array for each of the one-dimensional arrays, as a tuple.
 
     arrays: with one dimension each. indexing: "xy" for a grid whose rows belong to the second array, "ij" for one whose
-    rows belong to the first. Returns new arrays of the grid's shape. ValueError: more dimensions, or another indexing.
+    rows belong to the first. Returns new arrays of the grid's shape; views of it if not copy, and of size 1 along the
+    other axes if sparse. ValueError: more dimensions, or another indexing.
 
     >>> [x.tolist() for x in da.meshgrid(da.asarray([1, 2]), da.asarray([5, 6, 7]))]
     [[[1, 2], [1, 2], [1, 2]], [[5, 5], [6, 6], [7, 7]]]
@@ -250,7 +251,8 @@ def meshgrid(*arrays, indexing="xy"):
     apart = [x.reshape((1,) * i + (-1,) + (1,) * (n - 1 - i)) for i, x in enumerate(arrays)]
     if indexing == "xy" and n > 1:
         apart = [_engine.permute_dims(x, (1, 0, *range(2, n))) for x in apart]
-    return tuple(x.copy() for x in broadcast_arrays(*apart))
+    made = apart if sparse else broadcast_arrays(*apart)
+    return tuple(x.copy() for x in made) if copy else tuple(made)
 
 
 def _column(k):
