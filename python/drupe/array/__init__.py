@@ -150,8 +150,8 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, 
 
     num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. retstep: whether the
     distance of neighbours is wanted, too: a tuple (numbers, distance) then. dtype: of the elements, None for the
-    default float, or the default complex type; integers are rounded down. ValueError: num is negative. TypeError: a real dtype
-    of complex ends.
+    default float, or the default complex type; integers are rounded down. ValueError: num is negative. TypeError: a
+    real dtype of complex ends.
 
     >>> da.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
