@@ -21,11 +21,8 @@ var(F, ddof=1) | std(F, axis=1, ddof=1) | std(F, 0, ddof=0, keepdims=True) | ave
 average(F, returned=True) | average(F, weights=G * G, axis=0, returned=True) | meshgrid(V, W, sparse=True)
 meshgrid(V, W, U, copy=False) | meshgrid(V, U, indexing="ij", sparse=True, copy=False) | linspace(0, 3, 7, retstep=True)
 linspace(2, 3, 4, endpoint=False, retstep=True) | intersect1d(A, V, return_indices=True) | sort(W, kind="stable")
-intersect1d(V[:4], V[2:], True, True) | argsort(W, kind="mergesort") | partition(W, 2, kind="introselect")[2]
-unique(V, sorted=True) | cov(F, fweights=V[::2] * V[::2]) | cov(F, aweights=V[::2] * V[::2])
-cov(F, aweights=U * U, bias=True)
-cov(F, G, fweights=I[2:5] * I[2:5], aweights=U * U) | interp(W * 3, Q, W[:4], period=3)
-interp(W, U, U * 2, period=-1.5)
+intersect1d(I[:4], I[2:], True, True) | argsort(W, kind="mergesort") | partition(W, 2, kind="introselect")[2]
+unique(V, sorted=True)
 ravel(A) | ravel(A, order="F") | ravel(C[:, ::2]) | ravel(Z) | transpose(C) | transpose(C, (1, 0, 2))
 swapaxes(C, 0, -1) | rollaxis(C, 2) | rollaxis(C, 0, 3) | rollaxis(C, -1, 1) | rollaxis(C, 1, -1) | atleast_1d(Z)
 atleast_1d(A) | atleast_2d(Z) | atleast_2d(V) | atleast_3d(Z) | atleast_3d(V) | atleast_3d(A) | atleast_3d(C)

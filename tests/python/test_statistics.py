@@ -64,6 +64,29 @@ def test_methods_without_nan(device, method, dtype):
           np.nanpercentile(a.astype(float), 100 * q[::5], method=method, keepdims=True).astype(dtype), 1e-6)
 
 
+def test_covariances_with_weights(device):
+    a, often, much = sample(3, 6), np.array([1, 0, 3, 2, 1, 1]), np.array([0.5, 1, 2, 0, 1, 4])
+    x, f, w = (da.asarray(part, device=device) for part in (a, often, much))
+    for ours, theirs in (({"fweights": f}, {"fweights": often}), ({"aweights": w}, {"aweights": much}),
+                         ({"fweights": f, "aweights": much.tolist()}, {"fweights": often, "aweights": much})):
+        close(da.cov(x, **ours), np.cov(a, **theirs), 1e-12)
+        close(da.cov(x, x[::-1], bias=True, **ours), np.cov(a, a[::-1], bias=True, **theirs), 1e-12)
+    close(da.cov(x + 1j * x[::-1], aweights=w), np.cov(a + 1j * a[::-1], aweights=much), 1e-12)
+    for wrong, error, text in (({"fweights": f[1:]}, ValueError, "as many as"),
+                               ({"aweights": -w}, ValueError, "negative"), ({"fweights": w}, TypeError, "integers")):
+        with pytest.raises(error, match=text):
+            da.cov(x, **wrong)
+
+
+def test_interp_around_a_period(device):
+    a, xp, fp = sample(20) * 400, np.array([190.0, -190, 350, -350]), np.array([5.0, 10, 3, 4])
+    x, p, f = (da.asarray(part, device=device) for part in (a, xp, fp))
+    for period in (360, -360, 90.5):
+        close(da.interp(x, p, f, period=period), np.interp(a, xp, fp, period=period), 1e-12)
+    with pytest.raises(ValueError, match="period"):
+        da.interp(x, p, f, period=0)
+
+
 def test_infinite_quantiles(device):
     x = da.asarray([-np.inf, 1.0, np.nan, np.inf], device=device)
     assert da.nanquantile(x, [0, 0.5, 1]).tolist() == [-np.inf, 1.0, np.inf]
