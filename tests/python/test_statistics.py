@@ -217,7 +217,8 @@ def test_rules_for_bins(device, rule):
         close(da.histogram_bin_edges(x, rule), np.histogram_bin_edges(a, rule), 1e-9)
         for got, expected in zip(da.histogram(x, rule), np.histogram(a, rule)):
             close(got, expected, 1e-9)
-        close(da.histogram_bin_edges(x, rule, (0.5, 4)), np.histogram_bin_edges(a, rule, (0.5, 4)), 1e-9)
+        if a.dtype.kind == "f":  # bins of integers are narrower than 1 in some versions of NumPy
+            close(da.histogram_bin_edges(x, rule, (0.5, 4)), np.histogram_bin_edges(a, rule, (0.5, 4)), 1e-9)
     assert da.histogram_bin_edges(x[:0], rule).tolist() == [0, 1]
     f = samples[0].astype("float32")
     close(da.histogram(da.asarray(f, device=device), rule)[0], np.histogram(f.astype(float), rule)[0])
