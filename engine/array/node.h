@@ -145,4 +145,12 @@ bool drupe_node_input_same(const drupe_node *a, size_t i, const drupe_node *b, s
 /* Submit nodes [from, to) of the plan as one kernel. The outputs get `memory`. */
 drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const pending_target *target);
 
+/* --- fuse_label.c ---------------------------------------------------------------------------------------- */
+
+#define DRUPE_FUSE_LABEL 56 /* bytes, as in the records of the trace */
+/* What the kernel of nodes [from, to) is called: its operations, and their lines where they are several. The place of
+ * the submission is `last`. */
+void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused, const drupe_origin *last,
+                      char label[DRUPE_FUSE_LABEL]);
+
 #endif

@@ -20,7 +20,7 @@ static struct {
     unsigned most;
 } pending = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-static _Thread_local int eager; /* so many eager() are open on this thread */
+static _Thread_local int eager, fusing; /* so many eager() and fuse() are open on this thread */
 
 static void read_settings(void)
 {
@@ -46,6 +46,11 @@ bool drupe_pending_joins(const drupe_target *target)
 void drupe_array_eager(int by)
 {
     eager += by;
+}
+
+void drupe_array_fuse(int by)
+{
+    fusing += by;
 }
 
 void drupe_pending_lock(void)
@@ -273,7 +278,7 @@ static bool fits_operand(const drupe_array *array)
 static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_t nin, int ndim, size_t size)
 {
     pthread_once(&pending.once, read_settings);
-    if (pending.off || eager || target->checked || !size || size < pending.above || ndim > DRUPE_KERNEL_DIMS)
+    if (pending.off || eager || target->checked || !size || (size < pending.above && !fusing) || ndim > DRUPE_KERNEL_DIMS)
         return false;
     for (size_t i = 0; i < nin; i++)
         if (in[i].array && !fits_operand(in[i].array)) return false;
@@ -306,7 +311,7 @@ static size_t kept_bytes(const pending_list *list)
 static bool is_full(const pending_list *list, size_t bytes)
 {
     const size_t most = KEPT_TIMES * bytes + KEPT_BYTES;
-    return list->count >= pending.most || (list->bytes > most && kept_bytes(list) > most);
+    return list->count >= pending.most || (!fusing && list->bytes > most && kept_bytes(list) > most);
 }
 
 /* --- Making ---------------------------------------------------------------------------------------------- */
