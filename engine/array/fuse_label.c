@@ -12,21 +12,31 @@
 
 /* --- Operations ------------------------------------------------------------------------------------------ */
 
+#define COUNTED 3 /* so many of one kind in a row are "add x3" */
+
+static int op_at(const drupe_fused *fused, int s)
+{
+    return s < fused->nsteps ? fused->steps[s].op : fused->reduction.op;
+}
+
 static void name_steps(const drupe_fused *fused, char *text, size_t size)
 {
-    size_t used = 0;
     const int count = fused->nsteps + (fused->reduction.op >= 0);
+    size_t used = 0;
     text[0] = '\0';
-    for (int s = 0; s < count; s++) {
-        const int op = s < fused->nsteps ? fused->steps[s].op : fused->reduction.op;
-        const char *name = drupe_op_row(op)->name, *comma = s ? ", " : "";
-        const size_t length = strlen(comma) + strlen(name), most = size - 1 - used;
-        /* Behind all but the last there has to be room for three dots. */
-        if (length + (s + 1 < count ? 3 : 0) > most) {
-            snprintf(text + used, size - used, "...");
+    for (int s = 0, next; s < count; s = next) {
+        char name[40] = "";
+        for (next = s + 1; next < count && op_at(fused, next) == op_at(fused, s);) next++;
+        if (next - s < COUNTED) next = s + 1;
+        const char *comma = s ? ", " : "", *op = drupe_op_row(op_at(fused, s))->name;
+        const int length = next > s + 1 ? snprintf(name, sizeof name, "%s%s x%d", comma, op, next - s)
+                                        : snprintf(name, sizeof name, "%s%s", comma, op);
+        /* Behind all but the last there has to be room for the dots. */
+        if (used + (size_t)length + (next < count ? sizeof ", ..." - 1 : 0) > size - 1) {
+            snprintf(text + used, size - used, "%s...", comma);
             return;
         }
-        used += (size_t)snprintf(text + used, size - used, "%s%s", comma, name);
+        used += (size_t)snprintf(text + used, size - used, "%s", name);
     }
 }
 

@@ -111,10 +111,20 @@ static PyObject *module_settle(PyObject *module, PyObject *const *args, Py_ssize
     return NULL;
 }
 
+static PyObject *module_settle_all(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_array_settle_all() != DRUPE_OK) return drupe_py_raise_on(state, NULL);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef drupe_py_pending_functions[] = {
     {"_eager", module_eager, METH_O, PyDoc_STR("One eager() more (1) or fewer (-1) on this thread.")},
     {"_fuse", module_fuse, METH_O, PyDoc_STR("One fuse() more (1) or fewer (-1) on this thread.")},
     {"_settle", (PyCFunction)(void (*)(void))module_settle, METH_FASTCALL,
      PyDoc_STR("Have the values of these arrays submitted.")},
+    {"_settle_all", module_settle_all, METH_NOARGS, PyDoc_STR("Have all that is pending submitted.")},
     {NULL, NULL, 0, NULL},
 };
