@@ -67,8 +67,8 @@ EventTimes: Event.times
 Generator[Any, None, None]: __await__
 Kernel: Program.__getitem__ Program.get_kernel
 MemoryUSMDevice | MemoryUSMShared | MemoryUSMHost: Array.usm_data
-None: accept_contents Event.add_done_callback Queue.flush Queue.memcpy Queue.memset __setitem__ contain_faults copy_from_device
-  copy_from_host disable_peer_access enable_peer_access memset print_device_info wait wait_for
+None: accept_contents Event.add_done_callback Queue.flush Queue.memcpy Queue.memset __setitem__ contain_faults
+  copy_from_device copy_from_host disable_peer_access enable_peer_access memset print_device_info wait wait_for
 Platform: platform sycl_platform
 Queue: Device.queue queue
 Recipe | None: Array.pending

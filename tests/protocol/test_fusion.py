@@ -37,7 +37,8 @@ def test_magics(kernel):
     run = kernel.run("%%events --table\ny = da.exp(x)\ny = y*2 + x\n")
     text = run.of("display_data")[0]["data"]["text/plain"]
     assert re.search(r"(…|add): lines 2-3", text), text
-    for code in ("%%devtime -n 3 -r 2 -w 0 -o t\ny = da.exp(x)\ny = y*2 + x\n", "%devtime -n 3 -r 2 -w 0 -o t da.exp(x)*2"):
+    for code in ("%%devtime -n 3 -r 2 -w 0 -o t\ny = da.exp(x)\ny = y*2 + x\n",
+                 "%devtime -n 3 -r 2 -w 0 -o t da.exp(x)*2"):
         run = kernel.run(code)
         assert run.status == "ok" and kernel.run("t.submissions, t.device > 0").result == "(1.0, True)"
         assert kernel.run("[x['label'] for x in drupe.trace()[-6:]].count('exp, multiply' + %r)" % (

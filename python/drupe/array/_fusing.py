@@ -58,14 +58,15 @@ def fuse(function: _F) -> _F:
     [5.0, 16.0]
     """
     if not callable(function):
-        raise TypeError(f"drupe.fuse() takes a function, not {type(function).__name__}: write @drupe.fuse above its def")
+        raise TypeError(f"drupe.fuse() takes a function, not {type(function).__name__}: write @drupe.fuse above its "
+                        "def")
     if isinstance(function, type):
         raise TypeError(f"drupe.fuse() takes a function, and {function.__name__} is a class: fuse its methods")
     for kind, is_kind in (("a generator", inspect.isgeneratorfunction), ("asynchronous", inspect.iscoroutinefunction),
                           ("an asynchronous generator", inspect.isasyncgenfunction)):
         if is_kind(function):
-            raise TypeError(f"drupe.fuse() cannot take {_name(function)}(), which is {kind}: it goes on after its call, "
-                            "and its results are to be computed at the end of that. Fuse a function that it calls")
+            raise TypeError(f"drupe.fuse() cannot take {_name(function)}(), which is {kind}: it goes on after its call, and "
+                            "its results are to be computed at the end of that. Fuse a function that it calls")
 
     @functools.wraps(function)
     def fused(*args: Any, **kwargs: Any) -> Any:
