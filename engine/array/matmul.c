@@ -4,7 +4,7 @@
  * any other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it,
  * one matrix after the other. Operands that neither can address are copied first; float16 is computed in
  * float32. */
-#include "array/array_room.h"
+#include "array/loop.h"
 #include "math/product.h"
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +186,6 @@ static drupe_status multiply_by_kernels(product *p, const drupe_array *out)
 static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
 {
     char first[128], second[128];
-    drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
-    drupe_shape_text(b->ndim, b->shape, second, sizeof(second));
     if (a->ndim == 0 || b->ndim == 0)
         return drupe_error_set(DRUPE_E_INVALID,
                                "matmul does not take zero-dimensional operands: use multiply");
@@ -196,14 +194,10 @@ static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
             DRUPE_E_INVALID,
             "matmul of shapes %s and %s: the last axis of the first must be as long as the "
             "%s axis of the second",
-            first, second, b->ndim > 2 ? "last but one" : "first");
-    if (a->queue != b->queue)
-        return drupe_error_set(DRUPE_E_PLACEMENT,
-                               "the operands of matmul are on different queues (of %s and %s): bring them "
-                               "together with to_device()",
-                               drupe_device_filter(drupe_queue_device(a->queue)),
-                               drupe_device_filter(drupe_queue_device(b->queue)));
-    return DRUPE_OK;
+            drupe_shape_text(a->ndim, a->shape, first, sizeof(first)),
+            drupe_shape_text(b->ndim, b->shape, second, sizeof(second)),
+            b->ndim > 2 ? "last but one" : "first");
+    return drupe_array_same_queue("the operands of matmul", a, b);
 }
 
 /* A view in the product's type: a vector on the left is a row, on the right a column. */
@@ -273,7 +267,7 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, dtype, ndim, shape, out));
     drupe_status status = DRUPE_OK;
     if (out->size && p.k == 0)
-        status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+        status = drupe_array_zero(out);
     else if (out->size)
         status = multiply(&p, a, b, out);
     drupe_array_clear(&p.b);

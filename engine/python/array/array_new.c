@@ -25,6 +25,13 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
     return self;
 }
 
+PyObject *drupe_py_array_made(drupe_py_state *state, PyThreadState *thread, drupe_status status,
+                              drupe_queue *queue, drupe_array *array)
+{
+    if (thread) drupe_py_site_return(thread);
+    return status == DRUPE_OK ? drupe_py_array_wrap(state, array) : drupe_py_raise_on(state, queue);
+}
+
 void drupe_py_refuse(PyObject *text)
 {
     if (text) PyErr_SetObject(PyExc_TypeError, text);

@@ -164,11 +164,8 @@ static PyObject *module_reaches(PyObject *module, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_enter(state)) return NULL;
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
-        drupe_py_operand_refuse(object, "_host_reaches");
-        return NULL;
-    }
-    return PyBool_FromLong(drupe_array_host_reaches(drupe_py_array_of(object)));
+    const drupe_array *array = drupe_py_array_arg(state, object, "_host_reaches");
+    return array ? PyBool_FromLong(drupe_array_host_reaches(array)) : NULL;
 }
 
 /* --- Import -------------------------------------------------------------------------------------------- */

@@ -107,11 +107,8 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     const drupe_array *model = NULL;
     int ndim = 0;
     if (like) {
-        if (!drupe_py_is(state, given[0], DRUPE_PY_TYPE_Array)) {
-            drupe_py_operand_refuse(given[0], function);
-            return NULL;
-        }
-        model = drupe_py_array_of(given[0]);
+        model = drupe_py_array_arg(state, given[0], function);
+        if (!model) return NULL;
         ndim = model->ndim;
         memcpy(shape, model->shape, (size_t)ndim * sizeof *shape);
     } else if ((ndim = drupe_py_shape_arg(given[0], shape)) < 0) {

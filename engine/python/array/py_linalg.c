@@ -54,16 +54,9 @@ static PyObject *linear(PyObject *module, PyObject *args)
     if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "OOOId:_linear", &name, &a, &b, &flags, &cutoff) ||
         !op_arg(name, &op) || !drupe_py_providers_find())
         return NULL;
-    PyObject *const objects[] = {a, b};
-    const drupe_array *in[2] = {NULL, NULL};
-    for (int i = 0; i < 2; i++) {
-        if (drupe_py_is(state, objects[i], DRUPE_PY_TYPE_Array)) {
-            in[i] = drupe_py_array_of(objects[i]);
-        } else if (i == 0 || objects[i] != Py_None) {
-            drupe_py_operand_refuse(objects[i], drupe_array_linear_name(op));
-            return NULL;
-        }
-    }
+    const char *function = drupe_array_linear_name(op);
+    const drupe_array *in[2] = {drupe_py_array_arg(state, a, function)};
+    if (!in[0] || !drupe_py_array_arg_or_none(state, b, function, &in[1])) return NULL;
     drupe_array results[DRUPE_LINEAR_RESULTS] = {{0}};
     int count;
     PyThreadState *thread = drupe_py_site_leave(); /* libraries may be opened */
