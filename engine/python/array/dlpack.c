@@ -184,13 +184,12 @@ static void holder_drop(PyObject *holder)
     drupe_py_error_restore(saved);
 }
 
-static PyObject *refuse(const char *format, ...)
+static void refuse(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     PyErr_FormatV(PyExc_BufferError, format, list);
     va_end(list);
-    return NULL;
 }
 
 /* A holder that has taken the capsule's tensor. Borrowed from it: the tensor, and its flags. */
@@ -200,9 +199,11 @@ static PyObject *take(PyObject *capsule, const tensor **from, uint64_t *flags)
     *flags = 0;
     if (PyCapsule_IsValid(capsule, versioned_name)) {
         versioned *given = PyCapsule_GetPointer(capsule, versioned_name);
-        if (given->major != MAJOR)
-            return refuse("the producer gives a tensor of DLPack %u.%u, and drupe.array knows 1.x",
-                          given->major, given->minor);
+        if (given->major != MAJOR) {
+            refuse("the producer gives a tensor of DLPack %u.%u, and drupe.array knows 1.x", given->major,
+                   given->minor);
+            return NULL;
+        }
         *from = &given->tensor;
         *flags = given->flags;
         holder = PyCapsule_New(given, holder_versioned, NULL);

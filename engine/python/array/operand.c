@@ -308,7 +308,7 @@ PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out)
     if (!good) PyErr_SetString(PyExc_TypeError, "out must be a drupe.array.Array");
     if (good &&
         (from->ndim != drupe_py_array_of(out)->ndim ||
-         memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape))) {
+         memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape) != 0)) {
         PyErr_SetString(PyExc_ValueError, "out must have the shape of the result");
         good = false;
     }
