@@ -39,6 +39,8 @@ PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
 void drupe_py_refuse(PyObject *text);
 /* An Array that takes over `array`, which is left empty; also on failure. */
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array);
+/* A tuple of `count` Arrays, with None for what is empty. Takes all of them, also on failure. */
+PyObject *drupe_py_arrays_wrap(drupe_py_state *state, drupe_array *arrays, int count);
 /* What a call that made `array` (taken) returns: an Array, or the exception of its status. `thread`: what
  * drupe_py_site_leave() or drupe_py_index_begin() gave before the call; the GIL is held afterwards. */
 PyObject *drupe_py_array_made(drupe_py_state *state, PyThreadState *thread, drupe_status status,

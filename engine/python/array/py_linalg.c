@@ -28,22 +28,6 @@ static bool op_arg(PyObject *object, drupe_linear_op *op)
     return false;
 }
 
-/* A tuple of Arrays of the `count` results, which are taken. */
-static PyObject *results_wrap(drupe_py_state *state, drupe_array *results, int count)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; i < count; i++) {
-        PyObject *array = !tuple ? NULL : drupe_py_array_wrap(state, &results[i]);
-        if (!array) {
-            Py_CLEAR(tuple);
-            drupe_array_clear(&results[i]);
-        } else {
-            PyTuple_SET_ITEM(tuple, i, array);
-        }
-    }
-    return tuple;
-}
-
 static PyObject *linear(PyObject *module, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
@@ -62,7 +46,8 @@ static PyObject *linear(PyObject *module, PyObject *args)
     PyThreadState *thread = drupe_py_site_leave(); /* libraries may be opened */
     drupe_status status = drupe_array_linear(op, flags, cutoff, in, results, &count);
     drupe_py_site_return(thread);
-    return status != DRUPE_OK ? drupe_py_raise_on(state, in[0]->queue) : results_wrap(state, results, count);
+    return status != DRUPE_OK ? drupe_py_raise_on(state, in[0]->queue)
+                              : drupe_py_arrays_wrap(state, results, count);
 }
 
 /* The view's last two axes become one, which runs along their diagonal. */

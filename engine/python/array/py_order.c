@@ -44,31 +44,21 @@ static PyObject *order_argreduce(PyObject *module, PyObject *const *args, Py_ssi
     return drupe_py_array_made(state, thread, status, in->queue, &out);
 }
 
-/* A tuple of both, each of which is taken; NULL if one is. */
-static PyObject *pair(PyObject *first, PyObject *second)
-{
-    PyObject *both = first && second ? PyTuple_Pack(2, first, second) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return both;
-}
-
 static PyObject *order_sort(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     drupe_py_state *state = drupe_py_array_args(module, "sort", args, nargs, 5, 1);
     if (!state) return NULL;
     const drupe_array *in = drupe_py_array_of(args[0]);
-    drupe_array values = {0}, indices = {0};
+    drupe_array results[2] = {{0}, {0}}; /* values, indices */
     const int axis = axis_arg(args[1], in), descending = PyObject_IsTrue(args[2]);
     const int wants_values = PyObject_IsTrue(args[3]), wants_indices = PyObject_IsTrue(args[4]);
     if (axis == -2 || descending < 0 || wants_values < 0 || wants_indices < 0) return NULL;
     PyThreadState *thread = drupe_py_site_leave();
-    drupe_status status = drupe_array_sort(in, axis, descending, wants_values ? &values : NULL,
-                                           wants_indices ? &indices : NULL);
-    PyObject *first =
-        drupe_py_array_made(state, thread, status, in->queue, wants_values ? &values : &indices);
-    if (status != DRUPE_OK || !wants_values || !wants_indices) return first;
-    return pair(first, drupe_py_array_wrap(state, &indices));
+    drupe_status status = drupe_array_sort(in, axis, descending, wants_values ? &results[0] : NULL,
+                                           wants_indices ? &results[1] : NULL);
+    drupe_py_site_return(thread);
+    if (status == DRUPE_OK && wants_values && wants_indices) return drupe_py_arrays_wrap(state, results, 2);
+    return drupe_py_array_made(state, NULL, status, in->queue, &results[wants_values ? 0 : 1]);
 }
 
 static PyObject *order_search(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
@@ -113,18 +103,7 @@ static PyObject *order_unique(PyObject *module, PyObject *const *args, Py_ssize_
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_unique(in, equal_nan, &out);
     drupe_py_site_return(thread);
-    if (status != DRUPE_OK) return drupe_py_raise_on(state, in->queue);
-    PyObject *tuple = PyTuple_New(5);
-    for (int i = 0; i < 5; i++) {
-        const bool there = i < 2 || (wanted >> (i - 2) & 1);
-        PyObject *item = there ? drupe_py_array_wrap(state, &results[i]) : Py_NewRef(Py_None);
-        if (!item) Py_CLEAR(tuple);
-        if (tuple)
-            PyTuple_SET_ITEM(tuple, i, item);
-        else
-            Py_XDECREF(item);
-    }
-    return tuple;
+    return status == DRUPE_OK ? drupe_py_arrays_wrap(state, results, 5) : drupe_py_raise_on(state, in->queue);
 }
 
 static PyObject *order_bincount(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
