@@ -151,6 +151,7 @@ drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *targ
         return status;
     }
     drupe_plan_make(list, target, &plan);
+    if (target && target->node->state != NODE_SETTLING) target = NULL; /* another thread has settled it */
     drupe_pending_unlock();
     drupe_queue_retain(queue); /* it may go with the last node */
     const drupe_origin *before = drupe_origin_enter(NULL);

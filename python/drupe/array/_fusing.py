@@ -65,8 +65,9 @@ def fuse(function: _F) -> _F:
     for kind, is_kind in (("a generator", inspect.isgeneratorfunction), ("asynchronous", inspect.iscoroutinefunction),
                           ("an asynchronous generator", inspect.isasyncgenfunction)):
         if is_kind(function):
-            raise TypeError(f"drupe.fuse() cannot take {_name(function)}(), which is {kind}: it goes on after its call, and "
-                            "its results are to be computed at the end of that. Fuse a function that it calls")
+            raise TypeError(f"drupe.fuse() cannot take {_name(function)}(), which is {kind}: it goes on after its "
+                            "call, and its results are to be computed at the end of that. Fuse a function that it "
+                            "calls")
 
     @functools.wraps(function)
     def fused(*args: Any, **kwargs: Any) -> Any:
