@@ -7,7 +7,6 @@
  *   EACH == 0  b is a vector: `team` work-items to a row, side by side along whichever way has the neighbours
  *
  * Rows and columns past the end read the last one again and are not written. */
-#define GROUP (SIDE * SIDE)
 #if KIND_FLOAT
 #define ADD_PRODUCT(r, x, y) r = mad(x, y, r)
 #define ADD(r, x)            r = r + x

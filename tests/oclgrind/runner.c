@@ -23,7 +23,6 @@ void runner_open(runner *r)
     r->queue = clCreateCommandQueue(r->context, r->device, 0, &code);
     need(code, "clCreateCommandQueue", "start");
     r->target.fp64 = true;
-    r->target.group = 64; /* as the launches of products have */
 }
 
 void runner_close(runner *r)
@@ -162,6 +161,7 @@ void runner_launch(runner *r, const launch *l)
     cl_int code;
     kernel_recipe recipe;
     drupe_recipe_make(&l->key, &recipe);
+    r->target.group = l->local; /* which is the same for all launches of a key */
     drupe_render_name(&r->target, &recipe, name, sizeof name);
     cl_program program = find_program(r, &l->key, name);
     cl_kernel kernel = clCreateKernel(program, name, &code);
