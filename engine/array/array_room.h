@@ -207,8 +207,8 @@ static inline bool drupe_target_remote(const drupe_target *target)
     return !target->cpu || target->gpu_form;
 }
 
-/* A product's group has the square of so many work-items: 16, or 8 where the target's groups have 64 to 255; the
- * kernels take no smaller ones. */
+/* A product's group has the square of so many work-items: 16, or 8 where the target's groups have 64 to 255;
+ * the kernels take no smaller ones. */
 #define DRUPE_PRODUCT_LEAST 64
 size_t drupe_product_side(const drupe_target *target);
 

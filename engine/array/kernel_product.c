@@ -1,7 +1,8 @@
 /* Matrix products as kernels for GPUs: the size of tiles, and parts of long sums.
  *
- * Large tiles need fewer loads for each multiplication, small ones are more for a small matrix to occupy the device
- * with. Where even those are too few, the sum is divided, and the partial results are added in turn. */
+ * Large tiles need fewer loads for each multiplication, small ones are more for a small matrix to occupy the
+ * device with. Where even those are too few, the sum is divided, and the partial results are added in turn.
+ */
 #include "array/kernel_room.h"
 
 #define VECTOR_CHUNK 4096 /* steps of a sum that are worth a part of their own, of a row */
@@ -47,8 +48,8 @@ static drupe_i64 tiles_of(const drupe_product_params *p, drupe_i64 lines)
     return ceiling(p->m, lines) * ceiling(p->n, lines) * p->count;
 }
 
-/* EACH of matmul_gpu.cl: the largest that leaves no unit without work, or half of them where the next size would not
- * be faster, and of which most is not past the matrix's end. */
+/* EACH of matmul_gpu.cl: the largest that leaves no unit without work, or half of them where the next size
+ * would not be faster, and of which most is not past the matrix's end. */
 static int tile_each(const drupe_target *target, const drupe_product_params *p, drupe_dtype dtype)
 {
     const drupe_i64 side = (drupe_i64)drupe_product_side(target), units = (drupe_i64)target->units;
@@ -130,8 +131,9 @@ static drupe_product_params exchanged(const drupe_product_params *p)
     return q;
 }
 
-drupe_status drupe_kernel_product(drupe_target *target, drupe_dtype dtype, const drupe_product_params *product,
-                                  const drupe_array *a, const drupe_array *b, const drupe_array *out)
+drupe_status drupe_kernel_product(drupe_target *target, drupe_dtype dtype,
+                                  const drupe_product_params *product, const drupe_array *a,
+                                  const drupe_array *b, const drupe_array *out)
 {
     const drupe_i64 side = (drupe_i64)drupe_product_side(target), group = side * side;
     const bool exchange = product->m == 1 && product->n > 1;

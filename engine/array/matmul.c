@@ -209,7 +209,8 @@ static drupe_status multiply_on_gpu(product *p, const drupe_array *out)
         return drupe_kernel_product(p->target, p->dtype, &params, a, b, out);
     params.count = 1;
     for (size_t i = 0; i < p->count; i++) {
-        const drupe_array left = matrix_at(p, a, i), right = matrix_at(p, b, i), result = matrix_at(p, out, i);
+        const drupe_array left = matrix_at(p, a, i), right = matrix_at(p, b, i),
+                          result = matrix_at(p, out, i);
         DRUPE_TRY(drupe_kernel_product(p->target, p->dtype, &params, &left, &right, &result));
     }
     return DRUPE_OK;

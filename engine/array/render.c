@@ -198,8 +198,8 @@ static void define_key(drupe_text *text, const dtype_row *row)
                       8 * size, size == 8 ? 8 : 4);
 }
 
-/* A tile: as deep as keeps two of them below 19 KiB of local memory, two of which a group of 256 loads. Vectors of 16
- * bytes are what local memory is fastest with. */
+/* A tile: as deep as keeps two of them below 19 KiB of local memory, two of which a group of 256 loads.
+ * Vectors of 16 bytes are what local memory is fastest with. */
 static void define_product(drupe_text *text, const kernel_parts *key, size_t side)
 {
     const dtype_row *row = drupe_dtype_row((drupe_dtype)key->compute);
@@ -207,8 +207,8 @@ static void define_product(drupe_text *text, const kernel_parts *key, size_t sid
     const int run = row->kind == KIND_COMPLEX ? 1 : vector < each ? vector : each;
     const int deep = each == 8 ? (size < 8 ? 16 : 8) : (size < 16 ? 64 : 32) / (each ? each : 1);
     drupe_text_printf(text, "#define MULTIPLY(r, x, y) %s\n", drupe_multiply_text(row->kind));
-    drupe_text_printf(text, "#define SIDE %zu\n#define EACH %d\n#define DEEP %d\n#define RUN %d\n", side, each,
-                      deep, run);
+    drupe_text_printf(text, "#define SIDE %zu\n#define EACH %d\n#define DEEP %d\n#define RUN %d\n", side,
+                      each, deep, run);
     drupe_text_printf(text, run > 1 ? "#define LINE %s%d\n" : "#define LINE %s\n", row->cl, run);
     drupe_text_printf(text, "#define OFFSET %s\n", key->op & PRODUCT_FAR ? "i64" : "i32");
 }
@@ -240,7 +240,8 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
     drupe_text_printf(text,
                       "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n#define NAME %s\n",
                       target->gpu_form, target->fp64, target->checked, name);
-    const size_t side = drupe_product_side(target), group = key->shape == SHAPE_PRODUCT ? side * side : target->group;
+    const size_t side = drupe_product_side(target),
+                 group = key->shape == SHAPE_PRODUCT ? side * side : target->group;
     if (target->gpu_form) drupe_text_printf(text, "#define GROUP %zu\n", group);
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);

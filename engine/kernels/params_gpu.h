@@ -51,8 +51,8 @@ typedef struct drupe_unique_params {
     drupe_i32 equal_nan, reserved;
 } drupe_unique_params;
 
-/* Stacks of `count` products, in `splits` parts of `chunk` steps along k, the last one of what is left. `along`:
- * neighbours in memory lie along k. */
+/* Stacks of `count` products, in `splits` parts of `chunk` steps along k, the last one of what is left.
+ * `along`: neighbours in memory lie along k. */
 typedef struct drupe_product_params {
     drupe_i64 m, n, k;
     drupe_i64 a_row, a_column, b_row, b_column, a_stack, b_stack;

@@ -12,8 +12,8 @@
 
 #define POLL_CPU_NS UINT64_C(30000)
 #define POLL_GPU_NS UINT64_C(300000)
-/* Between two looks: a part of the time waited so far. A look costs 0.3 us, and a wake-up some more. On a GPU the part
- * is how late the end may be seen, since the callback may be later still. */
+/* Between two looks: a part of the time waited so far. A look costs 0.3 us, and a wake-up some more. On a GPU
+ * the part is how late the end may be seen, since the callback may be later still. */
 #define PAUSE_CPU_NS  UINT64_C(500000)
 #define PAUSE_GPU_NS  UINT64_C(100000)
 #define PART_CPU      8

@@ -132,7 +132,8 @@ static void test_tiles(void **state)
                          sizes[i][0], sizes[i][1], sizes[i][2], false, false);
 }
 
-/* Stacks that one stride describes, and such that none does; each operand's first matrix is repeated or not. */
+/* Stacks that one stride describes, and such that none does; each operand's first matrix is repeated or not.
+ */
 static void test_stacks(void **state)
 {
     static const struct {
@@ -181,12 +182,8 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_types), cmocka_unit_test(test_shapes), cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_tiles), cmocka_unit_test(test_stacks), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }
