@@ -271,6 +271,20 @@ def test_functions_of_the_module(device):
         same(random.random((2, 3)), first.asnumpy())
 
 
+def test_distributions_are_functions_too(device):
+    """NumPy's older names, of which the newer ones are methods."""
+    with drupe.device(device):
+        random.seed(3)
+        first = [random.beta(1, 2, 3), random.vonmises(0, 1, size=2), random.random_sample(2)]
+        g = random.default_rng(3, device=device)
+        for ours, wanted in zip(first, (g.beta(1, 2, 3), g.vonmises(0, 1, size=2), g.random(2))):
+            same(ours, wanted.asnumpy())
+    for name in set(np.random.__all__) - set(random.__all__) - {"random_integers", "get_state", "set_state"}:
+        assert isinstance(getattr(np.random, name), type), name
+        with pytest.raises(AttributeError, match="default_rng"):
+            getattr(random, name)
+
+
 def test_threads_get_different_numbers(device):
     g, drawn = random.default_rng(1, device=device), []
     threads = [threading.Thread(target=lambda: drawn.extend(g.random(100) for _ in range(20))) for _ in range(4)]
@@ -287,6 +301,7 @@ def test_examples_hold():
     finder = doctest.DocTestFinder(recurse=True)
     examples = [test for part in (random, _drawing, _distributions) for test in finder.find(part, globs={"da": da})
                 if test.examples]
-    assert {test.name.rpartition(".")[2] for test in examples} >= set(random.__all__) - {"Generator", "SeedSequence"}
+    every = {getattr(random, name).__name__ for name in random.__all__}
+    assert {test.name.rpartition(".")[2] for test in examples} >= every - {"Generator", "SeedSequence"}
     for test in examples:
         assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed, test.name

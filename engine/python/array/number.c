@@ -118,7 +118,7 @@ static PyObject *number_matmul(PyObject *a, PyObject *b)
 {
     drupe_py_state *state = drupe_py_state_of_pair(a, b);
     if (!state) Py_RETURN_NOTIMPLEMENTED;
-    return drupe_py_enter(state) && drupe_py_providers_find() ? drupe_py_matmul(state, a, b) : NULL;
+    return drupe_py_enter(state) && drupe_py_providers_find() ? drupe_py_matmul(state, a, b, NULL) : NULL;
 }
 
 static PyObject *number_compare(PyObject *self, PyObject *other, int op)
