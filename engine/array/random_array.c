@@ -33,6 +33,11 @@ static drupe_status random_run(void *const *pointers, const void *params)
     const drupe_random_request *request = &p->request;
     drupe_philox *state = pointers[0];
     int64_t *integers = pointers[1];
+    if (state->taken > 4)
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "the state of the generator says that %llu words of a block of 4 "
+                               "were taken: it was written by something else",
+                               (unsigned long long)state->taken);
     switch (request->what) {
     case DRUPE_RANDOM_UNIFORM:
         if (p->element == sizeof(double))
@@ -80,6 +85,9 @@ static drupe_status check(const drupe_array *state, const drupe_random_request *
     if (state->dtype != DRUPE_INT64 || state->size != DRUPE_RANDOM_WORDS || !drupe_array_contiguous(state))
         return drupe_error_set(DRUPE_E_INVALID, "the state of a generator is an int64 array of %d elements",
                                DRUPE_RANDOM_WORDS);
+    if ((unsigned)request->what > DRUPE_RANDOM_LAW || (unsigned)request->law > DRUPE_LAW_BINOMIAL)
+        return drupe_error_set(DRUPE_E_INVALID, "%d, %d is no kind of random numbers", (int)request->what,
+                               (int)request->law);
     if (drupe_dtype_size(dtype) == 0 || !type_fits(request, dtype))
         return drupe_error_set(DRUPE_E_INVALID, "random numbers of this distribution cannot be %s",
                                drupe_dtype_name(dtype));
