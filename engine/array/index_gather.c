@@ -261,6 +261,7 @@ static drupe_status job_submit(job *j, const char *label, drupe_call_fn fn, cons
                              .params_size = sizeof(j->g),
                              .arrays = arrays,
                              .count = (size_t)j->count + 2,
+                             .checks_first = keeps,
                              .writes = 1,
                              .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1)};
     return drupe_array_call(&call);

@@ -28,6 +28,7 @@ static drupe_status mask_call(const char *label, drupe_call_fn fn, const mask_pa
                              .params_size = sizeof(*params),
                              .arrays = arrays,
                              .count = count,
+                             .checks_first = keeps,
                              .writes = 1,
                              .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1)};
     return drupe_array_call(&call);

@@ -26,7 +26,7 @@ struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     size_t bytes;
     uint32_t pattern_size;
     bool to_host, from_host; /* COPY: that end is plain host memory */
-    bool brief;              /* HOST: as in drupe_submission */
+    bool brief, checks_first; /* HOST: as in drupe_submission */
     drupe_host_fn fn;
     void *user;
 };

@@ -82,6 +82,7 @@ struct drupe_inflight {
     bool deferred;
     bool done;   /* it was over when it was launched, and is on no list */
     bool passed; /* the next entry owns this one's references */
+    bool checks_first; /* as in drupe_submission */
     uint32_t nwaits, refs_capacity;
     drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */
