@@ -204,7 +204,7 @@ void drupe_cause_dependent(drupe_cause *cause, const drupe_subject *work, const 
     const size_t length = strlen(why);
     const int most = length && why[length - 1] == '.' && length <= 700 ? (int)length - 1 : 700;
     snprintf(failure->error.text, sizeof failure->error.text,
-             "'%s'%s failed: %.*s; %s on %s therefore did not run", cause->what.label, where, most, why,
+             "'%s'%s failed: %.*s; %s on %s therefore did not run.", cause->what.label, where, most, why,
              work ? what : "work", drupe_base(queue)->device->filter);
 }
 

@@ -89,7 +89,7 @@ static void add_dependent(drupe_py_strbuf *to, const drupe_failure *own, const d
         add_briefly(to, cause);
         drupe_py_strbuf_add(to, "%.*s", length, why);
     }
-    drupe_py_strbuf_add(to, "; '%s' therefore did not run", own->label);
+    drupe_py_strbuf_add(to, "; '%s' therefore did not run.", own->label);
 }
 
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
