@@ -295,8 +295,12 @@ PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out)
     return good ? Py_NewRef(out) : NULL;
 }
 
-PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
+PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b, PyObject *out)
 {
+    if (drupe_py_given(out) && !drupe_py_is(state, out, DRUPE_PY_TYPE_Array)) {
+        PyErr_SetString(PyExc_TypeError, "out must be a drupe.array.Array");
+        return NULL;
+    }
     for (int i = 0; i < 2; i++) {
         PyObject *object = i == 0 ? a : b;
         if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) continue;
@@ -306,10 +310,11 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
-    drupe_status status = drupe_array_matmul(left, right, &result);
+    drupe_status status =
+        drupe_array_matmul(left, right, drupe_py_given(out) ? drupe_py_array_of(out) : &result);
     first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
-    return drupe_py_array_wrap(state, &result);
+    return drupe_py_given(out) ? Py_NewRef(out) : drupe_py_array_wrap(state, &result);
 }
 
 PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *array, const drupe_array *other)

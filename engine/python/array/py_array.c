@@ -320,11 +320,11 @@ PyMethodDef drupe_py_array_methods[] = {
 static PyObject *module_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const drupe_py_signature signature =
-        DRUPE_PY_SIGNATURE("matmul", 2, 2, DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2);
+        DRUPE_PY_SIGNATURE("matmul", 2, 2, DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2, DRUPE_PY_NAME_out);
     drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *given[2];
+    PyObject *given[3];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return drupe_py_providers_find() ? drupe_py_matmul(state, given[0], given[1]) : NULL;
+    return drupe_py_providers_find() ? drupe_py_matmul(state, given[0], given[1], given[2]) : NULL;
 }
 
 /* Views that take one more argument: the array's, already a copy of the descriptor. */
@@ -424,10 +424,12 @@ PyMethodDef drupe_py_array_functions[] = {
      PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
      PyDoc_STR(
-         "matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which "
-         "broadcast.\n\n"
-         "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
-         "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
+         "matmul(x1, x2, /, *, out=None)\n--\n\n"
+         "Matrix product; of more than two dimensions, of stacks of matrices, which broadcast.\n\n"
+         "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. out: an array "
+         "of\n"
+         "the result's shape to write it to, and to return. ValueError: shapes do not match, or out's type\n"
+         "would lose part of the result; ExecutionPlacementError: arrays on different queues.\n\n"
          ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},
     {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
      PyDoc_STR(

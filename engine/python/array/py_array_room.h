@@ -83,7 +83,7 @@ PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *ar
                                     const drupe_array *other);
 void drupe_py_index_end(PyThreadState *thread);
 /* After drupe_py_providers_find(). */
-PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
+PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b, PyObject *out);
 /* Before the first product or factorisation (py_linalg.c): drupe/array/_providers.py suggests libraries. Runs
  * Python code then. False with an exception. */
 bool drupe_py_providers_find(void);

@@ -57,10 +57,27 @@ static bool parameter_arg(drupe_py_state *state, PyObject *object, const drupe_a
     return !PyErr_Occurred();
 }
 
+/* What comes behind the shape: parameters of a law, or limits of integers. */
+static bool random_parameters(drupe_py_state *state, PyObject *const *args, drupe_random_request *request)
+{
+    if (request->what == DRUPE_RANDOM_LAW) {
+        for (int i = 0; i < DRUPE_RANDOM_PARAMETERS; i++)
+            if (!parameter_arg(state, args[i], &request->arrays[i], &request->numbers[i])) return false;
+        return true;
+    }
+    uint64_t *const limits[] = {&request->low, &request->range};
+    for (int i = 0; i < 2; i++)
+        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array))
+            request->arrays[i] = drupe_py_array_of(args[i]);
+        else
+            *limits[i] = PyLong_AsUnsignedLongLongMask(args[i]);
+    return !PyErr_Occurred();
+}
+
 static PyObject *numeric_random(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!drupe_py_enter(state) || !count_check("_random", nargs, 7)) return NULL;
+    if (!drupe_py_enter(state) || !count_check("_random", nargs, 8)) return NULL;
     const drupe_array *generator = array_arg(state, args[0], "random");
     if (!generator) return NULL;
     const long what = PyLong_AsLong(args[1]), law = PyLong_AsLong(args[2]);
@@ -70,15 +87,7 @@ static PyObject *numeric_random(PyObject *module, PyObject *const *args, Py_ssiz
     const int ndim = PyErr_Occurred() || !drupe_py_dtype_arg(state, args[3], &dtype)
                          ? -1
                          : drupe_py_shape_arg(args[4], shape);
-    if (ndim < 0) return NULL;
-    if (request.what == DRUPE_RANDOM_LAW) {
-        for (int i = 0; i < 2; i++)
-            if (!parameter_arg(state, args[5 + i], &request.arrays[i], &request.numbers[i])) return NULL;
-    } else {
-        request.low = PyLong_AsUnsignedLongLongMask(args[5]);
-        request.range = PyLong_AsUnsignedLongLongMask(args[6]);
-        if (PyErr_Occurred()) return NULL;
-    }
+    if (ndim < 0 || !random_parameters(state, args + 5, &request)) return NULL;
     drupe_array result = {0};
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_random(generator, &request, dtype, ndim, shape, &result);
@@ -90,6 +99,6 @@ PyMethodDef drupe_py_numeric_functions[] = {
     {"_fft", (PyCFunction)(void (*)(void))numeric_fft, METH_FASTCALL,
      PyDoc_STR("_fft(x, axis, n, result, inverse, scale, spent): see drupe/array_fft.h.")},
     {"_random", (PyCFunction)(void (*)(void))numeric_random, METH_FASTCALL,
-     PyDoc_STR("_random(state, what, law, dtype, shape, x, y): see drupe/array_random.h.")},
+     PyDoc_STR("_random(state, what, law, dtype, shape, x, y, z): see drupe/array_random.h.")},
     {NULL, NULL, 0, NULL},
 };
