@@ -27,8 +27,9 @@ static inline size_t drupe_parallel_begin(size_t n, size_t i, size_t parts)
     return i * each + (i < rest ? i : rest);
 }
 
-/* What isolates faults of the helping threads, set once by the room that does. A fault in a part is one of the
- * loop's caller: the helping thread is parked, the other parts are given up, and the caller ends as it did. */
+/* What isolates faults of the helping threads, set once by the room that does. A fault in a part is one of
+ * the loop's caller: the helping thread is parked, the other parts are given up, and the caller ends as it
+ * did. */
 typedef struct drupe_parallel_guard {
     /* On helping thread `helper`, before its first loop and behind its last: its faults are contained while
      * `*busy` is not 0. */

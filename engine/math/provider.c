@@ -45,10 +45,10 @@ static struct {
 static bool core_is_old(const char *core)
 {
 #if defined(__x86_64__)
-    static const char *const old[] = {"Generic",     "Katmai", "Coppermine", "Northwood", "Prescott", "Banias",
-                                      "Core2",       "Penryn", "Dunnington", "Nehalem",   "Atom",     "Athlon",
-                                      "Opteron",     "Nano",   "Barcelona",  "Bobcat",    "Sandybridge",
-                                      "Opteron_SSE3"};
+    static const char *const old[] = {"Generic", "Katmai",      "Coppermine",  "Northwood",  "Prescott",
+                                      "Banias",  "Core2",       "Penryn",      "Dunnington", "Nehalem",
+                                      "Atom",    "Athlon",      "Opteron",     "Nano",       "Barcelona",
+                                      "Bobcat",  "Sandybridge", "Opteron_SSE3"};
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
     for (size_t i = 0; i < DRUPE_COUNT_OF(old); i++)
         if (strcasecmp(core, old[i]) == 0) return true;

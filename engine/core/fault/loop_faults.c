@@ -1,8 +1,8 @@
 /* Threads that help in a loop of the host: their faults are those of whoever began the loop.
  *
  * A part of a loop is code of the function that called it, on another thread. That thread is parked like any
- * that ran code of which nothing is known. Its caller waits for it: it learns of the fault from the thread that
- * serves faults, takes it over, and is parked and told of in its place. So all that is known of faulting
+ * that ran code of which nothing is known. Its caller waits for it: it learns of the fault from the thread
+ * that serves faults, takes it over, and is parked and told of in its place. So all that is known of faulting
  * functions holds for their parts, too. */
 #include "base/parallel.h"
 #include "core/fault/fault_room.h"

@@ -1,4 +1,5 @@
-/* Not a library for computing: it has the names of one, and says that it chose routines for an old processor. */
+/* Not a library for computing: it has the names of one, and says that it chose routines for an old processor.
+ */
 #include "math/provider.h"
 
 char *openblas_get_corename(void);

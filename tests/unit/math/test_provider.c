@@ -68,8 +68,8 @@ static void test_sizes_of_32_bits(void **state)
         {DRUPE_LINEAR_SOLVE, 0, DRUPE_BLAS_DOUBLE, 2, 2, (size_t)INT_MAX + 1, false},
     };
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
-        const drupe_linear l = {cases[i].op, cases[i].flags, cases[i].type, 1, cases[i].m, cases[i].n,
-                                cases[i].k,  -1};
+        const drupe_linear l = {cases[i].op, cases[i].flags, cases[i].type, 1,
+                                cases[i].m,  cases[i].n,     cases[i].k,    -1};
         const drupe_status status = drupe_linear_check(&l);
         if (status != (cases[i].good ? DRUPE_OK : DRUPE_E_UNSUPPORTED))
             fail_msg("case %zu: %s", i, status ? drupe_error_last()->text : "was allowed");

@@ -227,9 +227,8 @@ static void what_depends_on_it_is_told_without_a_subject(void **state)
     drupe_cause_dependent(cause, NULL, bench.queue, &failure);
     assert_string_equal(failure.label, "work");
     assert_int_equal(failure.error.status, DRUPE_E_DEPENDENCY);
-    assert_non_null(strstr(failure.error.text,
-                           "'work without an event' failed: Nobody did it; "
-                           "work on host:cpu:0 therefore did not run"));
+    assert_non_null(strstr(failure.error.text, "'work without an event' failed: Nobody did it; "
+                                               "work on host:cpu:0 therefore did not run"));
     assert_null(drupe_cause_on(bench.queue)); /* it happened on none */
     drupe_cause_report(cause);
     drupe_cause_report(cause);

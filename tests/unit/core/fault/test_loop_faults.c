@@ -1,5 +1,5 @@
-/* Loops whose parts fault: who is told of as the one who did, and that the next loop has its helpers. Each case
- * is a process of its own. */
+/* Loops whose parts fault: who is told of as the one who did, and that the next loop has its helpers. Each
+ * case is a process of its own. */
 #include "base/base.h"
 #include "base/parallel.h"
 #include "child.h"
