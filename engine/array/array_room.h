@@ -194,6 +194,7 @@ typedef struct drupe_call {
     const drupe_array *const *arrays; /* borrowed; all on one queue, each C-contiguous with memory */
     size_t count;                     /* 1 to DRUPE_CALL_ARRAYS */
     bool brief;                       /* the arrays are some words: copies of them are no news */
+    bool checks_first;                /* as in drupe_submission */
     const drupe_array *doubted;       /* NULL, or whose elements count as not written if a brief call fails */
     uint32_t reads, writes;           /* bit i: arrays[i]; what is written and not read is written whole */
 } drupe_call;

@@ -237,10 +237,19 @@ static drupe_status check_operands(const drupe_array *a, const drupe_array *b, c
     return out->memory ? drupe_array_same_queue("the operands of matmul", a, out) : DRUPE_OK;
 }
 
+/* Whether one matrix has more elements than its memory, as a broadcast one may have: up to 2^62 in one
+ * byte. It is computed on a copy, so that whether there is memory for it bounds how long a product takes. */
+static bool exceeds_memory(const drupe_array *array)
+{
+    size_t elements = 1;
+    for (int d = array->ndim > 2 ? array->ndim - 2 : 0; d < array->ndim; d++) elements *= array->shape[d];
+    return elements > drupe_memory_size(array->memory) / drupe_dtype_size(array->dtype);
+}
+
 /* A view in the product's type: a vector on the left is a row, on the right a column. */
 static drupe_status as_matrices(const drupe_array *array, drupe_dtype dtype, bool left, drupe_array *matrices)
 {
-    if (array->dtype == dtype)
+    if (array->dtype == dtype && !exceeds_memory(array))
         drupe_array_view(array, matrices);
     else
         DRUPE_TRY(drupe_array_contiguous_as(array, dtype, matrices));

@@ -180,7 +180,9 @@ DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, ui
                                           drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
 
 /* dst[...] = src, broadcast to dst's shape and cast to its type (any type to any type). Arrays of one queue,
- * or of different queues, contexts and backends (then copied through). */
+ * or of different queues, contexts and backends (then copied through). Arrays that borrow the same bytes of
+ * somebody else (drupe_memory_borrow()) on different queues are copied through, too; but the order of their
+ * other work is the caller's, since queues know each other's handles and not each other's addresses. */
 DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src) DRUPE_MUST_CHECK;
 
 /* dst[i] = start + i*step for a one-dimensional dst: integers exactly in int64, floats as start + i*step in
