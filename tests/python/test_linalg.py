@@ -313,6 +313,19 @@ def test_einsum_arguments(device):
         da.einsum("ij->i", np.ones((2, 3)))
 
 
+def test_products_of_few_bytes_that_would_never_end(device):
+    """A broadcast view may have 2^58 elements: the copy that it would take is refused, and nothing is submitted."""
+    for dtype in ("int64", "int8", "float32", "bool"):
+        x = da.ones(1, dtype=dtype, device=device)
+        many = da.broadcast_to(x, (1 << 58,))
+        for left, right in ((many, many), (da.broadcast_to(x, (2, 1 << 58)), many)):
+            with pytest.raises(MemoryError):
+                left @ right
+        few, matrix = da.broadcast_to(x, (3,)), da.broadcast_to(x, (4, 3, 3))
+        assert (few @ few).item() == (1 if dtype == "bool" else 3)
+        close(matrix @ few, np.ones((4, 3, 3), dtype) @ np.ones(3, dtype))
+
+
 def test_providers(device):
     rows = da.providers(device)
     assert {row.operation for row in rows} >= {"matmul", "solve", "inv", "det", "cholesky", "qr", "svd", "eigh"}
