@@ -52,8 +52,9 @@ static void test_most(void **state)
 
 static void test_strided(void **state)
 {
-    static const drupe_i64 shapes[][3] = {{513, 1, 1}, {3, 171, 1}, {7, 5, 13},  {2, 700, 1}, {64, 3, 1},
-                                          {0, 5, 1},   {1, 1, 1},   {5, 130, 2}, {4, 3, 129}, {3, 1030, 1}};
+    static const drupe_i64 shapes[][3] = {{513, 1, 1}, {3, 171, 1},  {7, 5, 13},  {2, 700, 1},
+                                          {64, 3, 1},  {0, 5, 1},    {1, 1, 1},   {5, 130, 2},
+                                          {4, 3, 129}, {3, 1030, 1}, {70, 90, 1}, {33, 5, 40}};
     (void)state;
     for (uint64_t seed = 3000; seed < 3500; seed++)
         check_random(seed, 3 - (int)(seed % 3), shapes[seed % COUNT(shapes)], 1 + (int)(seed % 6),
