@@ -31,6 +31,7 @@ LENGTH = int(os.environ.get("SOAK_LENGTH", "300"))
 HANG = float(os.environ.get("SOAK_HANG", "300"))
 MOST_PROBLEMS = 10
 SHORTENINGS = 400
+CANCELLED = "CancelledError"
 
 
 class Gone(Exception):
@@ -107,6 +108,8 @@ def difference(found):
     for mode, one in zip(CHOSEN[:-1], found):
         for thread, (lines, others) in enumerate(zip(one, found[-1])):
             for i, (line, other) in enumerate(zip(lines, others)):
+                if CANCELLED in (line, other):
+                    break  # an interrupt has cancelled work in one process or the other: what follows is not the same
                 if line != other:
                     if isinstance(line, list):
                         line = [pair for pair in line if pair not in other]
