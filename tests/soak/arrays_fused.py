@@ -33,7 +33,7 @@ class Model:
 
     def __init__(self, shared):
         self.names = {"xp": Numpys(), "q": maker_of_copies, "np": np, "inf": np.inf, "nan": np.nan,
-                      "top": arrays_numpy.top, **shared}
+                      "top": arrays_numpy.top, "sum": sum, **shared}
 
     def step(self, line):
         """Whether the line is to be part of the program."""
@@ -68,7 +68,7 @@ class FusedSteps(Steps):
         more = {self.make: 6, self.unary: 8, self.function: 5, self.pair: 14, self.operator: 24, self.formula: 10,
                 self.in_place: 16, self.into: 5, self.assign: 12, self.reduce: 8, self.where: 6, self.clip: 4,
                 self.cast: 8, self.drop: 16, self.check: 4, self.chain: 6, self.shifted: 6, self.other: 10,
-                self.broad: 6, self.written: 4, self.wrong: 1, self.loop: 2}
+                self.broad: 6, self.written: 4, self.wrong: 1, self.loop: 2, self.wide: 3, self.held: 3}
         return {step: more.get(step, max(1, weight // 3)) for step, weight in {**super().table(), **more}.items()}
 
     def shape(self):
@@ -147,6 +147,36 @@ class FusedSteps(Steps):
                               "x - (xp.max(x) - 1)", "(x[:1] + 1) * (x * 2) + (x[:1] - 1)",
                               "xp.where(x[:1] * 1 > x, x[:1] * 3, x + 1)"))
         return self.new(on(text, name), self.queue_of[name])
+
+    def wide(self):
+        """More operands, constants and values at a time than a kernel has."""
+        name, a = self.any(kinds="iuf")
+        if name is None:
+            return None
+        names = [other for other in (self.fitting(a, self.queue_of[name], "iuf", inside=True)[0] for _ in range(25))
+                 if other]
+        if len(names) < 3:
+            return None
+        n, form = self.n, self.n.randrange(3)
+        terms = ["%s * %d" % (other, n.randrange(1, 9)) for other in names]
+        if form == 0:
+            return self.new(" + ".join(terms), self.queue_of[name])
+        if form == 1:  # all of the terms are there before the first is added
+            return self.new("sum([%s], %s)" % (", ".join(terms), name), self.queue_of[name])
+        text = name
+        for term in terms:
+            text = "(%s - %s)" % (term, text)
+        return self.new(text, self.queue_of[name])
+
+    def held(self):
+        """Many results that are all there at once."""
+        name, a = self.any(kinds="iuf")
+        if name is None or a.size > 5000:
+            return None
+        text = self.n.choice(("xp.stack([x * k + x for k in range(%d)])", "xp.stack([x + k for k in range(%d)])[1:]",
+                              "sum([(x + k) * x for k in range(%d)][::-1])",
+                              "xp.sum(xp.stack([xp.where(x > k, x, k) for k in range(%d)]), axis=0)"))
+        return self.new(on(text % self.n.randrange(2, 40), name), self.queue_of[name])
 
     def wrong(self):
         """Refused at once."""

@@ -31,7 +31,7 @@ LENGTH = int(os.environ.get("SOAK_LENGTH", "300"))
 HANG = float(os.environ.get("SOAK_HANG", "300"))
 MOST_PROBLEMS = 10
 SHORTENINGS = 400
-CANCELLED = "CancelledError"
+LATE = ("CancelledError", "DependencyError", "OutOfRangeError")  # of work that was submitted before
 
 
 class Gone(Exception):
@@ -108,8 +108,12 @@ def difference(found):
     for mode, one in zip(CHOSEN[:-1], found):
         for thread, (lines, others) in enumerate(zip(one, found[-1])):
             for i, (line, other) in enumerate(zip(lines, others)):
-                if CANCELLED in (line, other):
-                    break  # an interrupt has cancelled work in one process or the other: what follows is not the same
+                if line in LATE or other in LATE:
+                    break  # at which line an interrupt or a failure is told first is a matter of time
+                if isinstance(line, list) and isinstance(other, list):
+                    lost = {name for name, value in line + other if value in LATE}
+                    line = [pair for pair in line if pair[0] not in lost]
+                    other = [pair for pair in other if pair[0] not in lost]
                 if line != other:
                     if isinstance(line, list):
                         line = [pair for pair in line if pair not in other]
