@@ -3,8 +3,10 @@ come on stdin and answers go to stdout, pickled. What computes them is chosen by
 import contextlib
 import faulthandler
 import hashlib
+import importlib
 import os
 import pickle
+import pkgutil
 import random
 import signal
 import struct
@@ -186,6 +188,8 @@ def main():
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     device = drupe.Device(sys.argv[1])
+    for module in pkgutil.walk_packages(drupe.array.__path__, "drupe.array."):
+        importlib.import_module(module.name)  # an interrupt of an import may leave its lock behind
     kernels = None
     if device.backend == "host":
         with contextlib.suppress(drupe.BuildError):
