@@ -161,8 +161,8 @@ drupe_access drupe_layout_access(const drupe_array *array, bool writes);
 bool drupe_layout_same_shape(const drupe_array *a, const drupe_array *b);
 /* DRUPE_E_INVALID for a view whose elements share memory. */
 drupe_status drupe_layout_writable(const drupe_array *out);
-/* "(2, 3)", cut to fit. */
-void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
+/* "(2, 3)", cut to fit; returns `text`. */
+const char *drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 
 /* --- apply.c -------------------------------------------------------------------------------------------- */
 
@@ -230,6 +230,9 @@ drupe_dtype drupe_dtype_bytes(size_t size);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 
+/* A copy of `src` on a queue, contiguous and of `dtype`. */
+drupe_status drupe_array_copy_as(const drupe_array *src, drupe_dtype dtype, drupe_queue *queue,
+                                 drupe_array *out);
 /* A contiguous array of `dtype` with the elements of `src`: itself when it is one already, else a copy on its
  * queue. `out` must be empty. */
 drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype, drupe_array *out);

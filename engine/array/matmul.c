@@ -4,7 +4,7 @@
  * any other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it,
  * one matrix after the other. Operands that neither can address are copied first; float16 is computed in
  * float32. */
-#include "array/array_room.h"
+#include "array/loop.h"
 #include "math/product.h"
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +186,6 @@ static drupe_status multiply_by_kernels(product *p, const drupe_array *out)
 static drupe_status check_operands(const drupe_array *a, const drupe_array *b, const drupe_array *out)
 {
     char first[128], second[128];
-    drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
-    drupe_shape_text(b->ndim, b->shape, second, sizeof(second));
     if (a->ndim == 0 || b->ndim == 0)
         return drupe_error_set(DRUPE_E_INVALID,
                                "matmul does not take zero-dimensional operands: use multiply");
@@ -196,15 +194,11 @@ static drupe_status check_operands(const drupe_array *a, const drupe_array *b, c
             DRUPE_E_INVALID,
             "matmul of shapes %s and %s: the last axis of the first must be as long as the "
             "%s axis of the second",
-            first, second, b->ndim > 2 ? "last but one" : "first");
-    drupe_queue *other = a->queue == b->queue && out->memory ? out->queue : b->queue;
-    if (a->queue != other)
-        return drupe_error_set(DRUPE_E_PLACEMENT,
-                               "the operands of matmul are on different queues (of %s and %s): bring them "
-                               "together with to_device()",
-                               drupe_device_filter(drupe_queue_device(a->queue)),
-                               drupe_device_filter(drupe_queue_device(other)));
-    return DRUPE_OK;
+            drupe_shape_text(a->ndim, a->shape, first, sizeof(first)),
+            drupe_shape_text(b->ndim, b->shape, second, sizeof(second)),
+            b->ndim > 2 ? "last but one" : "first");
+    DRUPE_TRY(drupe_array_same_queue("the operands of matmul", a, b));
+    return out->memory ? drupe_array_same_queue("the operands of matmul", a, out) : DRUPE_OK;
 }
 
 /* A view in the product's type: a vector on the left is a row, on the right a column. */
