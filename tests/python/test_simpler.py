@@ -1,4 +1,5 @@
-"""The operator ** beside NumPy's: powers that are a square, a root, the same or a reciprocal are exact."""
+"""Operators whose operation is a simpler one, beside NumPy's: powers that are a square, a root, the same or a reciprocal,
+and divisions of integers."""
 import numpy as np
 import pytest
 
@@ -46,3 +47,25 @@ def test_powers_of_numbers_and_of_arrays_stay(device):
     x = da.asarray([1, 2, 3], dtype="float32", device=device)
     assert (2 ** x).tolist() == [2, 4, 8] and (x ** da.asarray([2, 2, 0], device=device)).tolist() == [1, 4, 1]
     assert (da.asarray([True, False], device=device) ** da.asarray([2, 2], device=device)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_divisions_of_integers(device, dtype):
+    """By numbers and by arrays, of all signs, at the ends of the type; powers of two are shifts."""
+    info, random = np.iinfo(dtype), np.random.default_rng(6)
+    ends = [info.min, info.min + 1, info.max, info.max - 1, info.max // 2 + 1, 0, 1, 2, 3, 100]
+    a = np.concatenate([np.array(ends, dtype), random.integers(info.min, info.max, 500, dtype, endpoint=True)])
+    b = np.concatenate([random.permutation(a)[:255], random.integers(1, 100, 255).astype(dtype)])
+    b[(b == 0) | (b == np.array(-1).astype(dtype))] = 7
+    a[:40] = b[:40] * np.arange(40).astype(dtype)  # exact ones
+    x, y = da.asarray(a, device=device), da.asarray(b, device=device)
+    assert np.array_equal(da.asnumpy(x // y), a // b) and np.array_equal(da.asnumpy(x % y), a % b)
+    numbers = [1, 2, 3, 7, 10, 16, 64, 100, info.max, info.max // 2 + 1] + ([-2, -16, -3] if info.min else [])
+    for number in numbers:
+        assert np.array_equal(da.asnumpy(x // number), a // number), number
+        assert np.array_equal(da.asnumpy(x % number), a % number), number
+    assert (x // 16).dtype == (x % 16).dtype == dtype
+    with pytest.raises(OverflowError):
+        x // (2 * (info.max + 1))
+    x //= 4
+    assert np.array_equal(da.asnumpy(x), a // 4)
