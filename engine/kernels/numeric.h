@@ -4,11 +4,11 @@
 #ifndef DRUPE_NUMERIC_H
 #define DRUPE_NUMERIC_H
 
-/* a / b, cut; b is not 0. Vectors have no division of integers. F holds all values of its type I and some digits
- * more: the quotient of two comes out exact, or closer to the true one than that is to the next integer. On GPUs
- * the division of floats may be off, and F is I. */
+/* a / b, cut; b is not 0. Vectors have no division of integers. F holds all values of its type I and some
+ * digits more: the quotient of two comes out exact, or closer to the true one than that is to the next
+ * integer. On GPUs the division of floats may be off, and F is I. */
 #define NUMERIC_QUOTIENT(S, I, F) NUMERIC_QUOTIENT_(S, I, F)
-#define NUMERIC_QUOTIENT_(S, I, F)                                                                            \
+#define NUMERIC_QUOTIENT_(S, I, F)                                                                           \
     static inline I num_quotient##S(I a, I b)                                                                \
     {                                                                                                        \
         return (I)((F)a / (F)b);                                                                             \

@@ -8,7 +8,8 @@ import os
 
 import numpy
 
-TAIL = "0.39894228*exp(-0.5*{d}*{d})*{k}*(0.31938153+{k}*(-0.35656378+{k}*(1.78147794+{k}*(-1.82125598+{k}*1.33027443))))"
+TAIL = ("0.39894228*exp(-0.5*{d}*{d})*{k}"
+        "*(0.31938153+{k}*(-0.35656378+{k}*(1.78147794+{k}*(-1.82125598+{k}*1.33027443))))")
 # title: (the names of its arrays, the statements before it, the expression)
 EXPRESSIONS = {
     "2*x*x+3*x-1": ("x", [], "2*x*x+3*x-1"),

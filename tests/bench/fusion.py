@@ -2,8 +2,8 @@
 
 Each contestant computes in a process of its own, and the contestants of a row take turns. What counts is the best of
 all their runs. Values are compared with NumPy's, and a run has ended when the device is done. "Unfused" is the same
-with DRUPE_FUSE=0. First runs are told apart. Memory is the process's peak in the first run, above what it had before the
-arrays were made. --write puts the tables into RESULTS.md.
+with DRUPE_FUSE=0. First runs are told apart. Memory is the process's peak in the first run, above what it had before
+the arrays were made. --write puts the tables into RESULTS.md.
 """
 import argparse
 import json
@@ -53,8 +53,8 @@ def sample(job, contestant, wanted, small):
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, fusion_child.__file__, job, contestant, folder, wanted, "small" if small else ""]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment(contestant),
-                                  check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False,
+                                  env=environment(contestant))
         except subprocess.TimeoutExpired:
             print("%s %s on %s: not done after %d s" % (job, wanted, contestant, PATIENCE), file=sys.stderr)
             return None
@@ -242,8 +242,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="processes of each contestant of a row")
     parser.add_argument("--only", default="", help="rows with this text in their title")
     parser.add_argument("--sections", default="", help="of %s, with commas" % ", ".join(fusion_child.JOBS))
-    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: the processor time of all threads, "
-                        "where others use the machine, too")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="cpu: the processor time of all threads, where others use the machine, too")
     parser.add_argument("--small", action="store_true", help="small arrays, to see whether it runs")
     parser.add_argument("--write", action="store_true", help="put the tables into RESULTS.md")
     options = parser.parse_args()

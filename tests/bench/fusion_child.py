@@ -165,7 +165,8 @@ def run_small(contestant, wanted, small):
 
 def run_libraries(contestant, wanted, small):
     place = Place(contestant)
-    given = {name: place.array(value) for name, value in fusion_calls.arrays(1000 if small else fusion_calls.COUNT).items()}
+    made = fusion_calls.arrays(1000 if small else fusion_calls.COUNT)
+    given = {name: place.array(value) for name, value in made.items()}
     for library, text in (("sklearn", fusion_calls.SKLEARN), ("scipy", fusion_calls.SCIPY)):
         calls = [one for one in fusion_calls.listed(text) if wanted in library + "." + one]
         if not calls:

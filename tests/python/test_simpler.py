@@ -1,5 +1,5 @@
-"""Operators whose operation is a simpler one, beside NumPy's: powers that are a square, a root, the same or a reciprocal,
-and divisions of integers."""
+"""Operators whose operation is a simpler one, beside NumPy's: powers that are a square, a root, the same or a
+reciprocal, and divisions of integers."""
 import numpy as np
 import pytest
 

@@ -37,16 +37,15 @@ static PyObject *not_operand(PyObject *object, const operator* self)
     return NULL;
 }
 
-/* The operation of one operand that a power is, as NumPy has it: a square, a root, a reciprocal. These are quicker,
- * and their last digit is right. DRUPE_OP_POW: none. */
+/* The operation of one operand that a power is, as NumPy has it: a square, a root, a reciprocal. These are
+ * quicker, and their last digit is right. DRUPE_OP_POW: none. */
 static drupe_op power_simpler(const drupe_operand operands[2])
 {
     const drupe_scalar *exponent = &operands[1].scalar;
     if (!operands[0].array || operands[1].array) return DRUPE_OP_POW;
     const char kind = drupe_dtype_kind(operands[0].array->dtype);
     const bool integer = exponent->kind == DRUPE_SCALAR_KIND_INT && !exponent->big;
-    if (kind == 'i' || kind == 'u')
-        return integer && exponent->i == 2 ? DRUPE_OP_SQUARE : DRUPE_OP_POW;
+    if (kind == 'i' || kind == 'u') return integer && exponent->i == 2 ? DRUPE_OP_SQUARE : DRUPE_OP_POW;
     if (kind == 'b' || !(integer || exponent->kind == DRUPE_SCALAR_KIND_FLOAT)) return DRUPE_OP_POW;
     const double value = integer ? (double)exponent->i : exponent->f;
     return value == 2      ? DRUPE_OP_SQUARE
@@ -56,8 +55,9 @@ static drupe_op power_simpler(const drupe_operand operands[2])
                            : DRUPE_OP_POW;
 }
 
-/* Integers divided by a power of two are shifted, and what remains are the lower bits: vectors have no division of
- * integers. Rounds down, too. Changes the second operand where it is such a power that fits the first one's type. */
+/* Integers divided by a power of two are shifted, and what remains are the lower bits: vectors have no
+ * division of integers. Rounds down, too. Changes the second operand where it is such a power that fits the
+ * first one's type. */
 static drupe_op division_simpler(drupe_op op, drupe_operand operands[2])
 {
     drupe_scalar *divisor = &operands[1].scalar;
