@@ -82,12 +82,13 @@ static drupe_dtype fill_dtype(const drupe_operand *fill, drupe_queue *queue)
     return fill->array ? fill->array->dtype : drupe_py_dtype_of_scalar(&fill->scalar, queue);
 }
 
-/* `first` names what comes before the four keywords: shape or x, and fill_value for full(). */
+/* With `value` NULL and a function in whose name an underscore comes first, the caller writes all elements.
+ * `first` names what comes before the four keywords: shape or x, and fill_value for full(). */
 static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                              const char *function, bool like, const drupe_operand *value)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    bool full = !value && function[0] == 'f';
+    const bool full = !value && function[0] == 'f', written = value || full || function[0] == '_';
     drupe_py_signature signature = {.function = function, .required = full ? 2 : 1};
     signature.names[signature.count++] = like ? DRUPE_PY_NAME_x : DRUPE_PY_NAME_shape;
     if (full) signature.names[signature.count++] = DRUPE_PY_NAME_fill_value;
@@ -121,9 +122,8 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     if (!target_arg(state, given + rest, model, &target)) return NULL;
     if (full && target.dtype == DRUPE_DTYPE_NONE) target.dtype = fill_dtype(&fill, target.queue);
     drupe_array array;
-    PyObject *result = empty_make(state, &target, ndim, shape, value != NULL, &array)
-                           ? filled_wrap(state, &array, value)
-                           : NULL;
+    PyObject *result =
+        empty_make(state, &target, ndim, shape, written, &array) ? filled_wrap(state, &array, value) : NULL;
     target_clear(&target);
     return result;
 }
@@ -146,6 +146,8 @@ MAKER(empty_like, true, NULL)
 MAKER(zeros_like, true, &zero)
 MAKER(ones_like, true, &one)
 MAKER(full_like, true, NULL)
+MAKER(_written, false, NULL)
+MAKER(_written_like, true, NULL)
 
 /* --- Sequences ----------------------------------------------------------------------------------------- */
 
@@ -258,6 +260,13 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
     "placed as x. MemoryError: there is not so much memory.\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
+    {"_written", DRUPE_PY_FAST(make__written),
+     PyDoc_STR(
+         "_written(shape, " TARGET_DOC
+         "empty() for functions that write all elements before they give the array to anybody: it may take\n"
+         "memory that work in flight still uses, since what is written comes after that.")},
+    {"_written_like", DRUPE_PY_FAST(make__written_like),
+     PyDoc_STR("_written_like(x, " TARGET_DOC "_written(), shaped and placed as x.")},
     {"empty", DRUPE_PY_FAST(make_empty),
      PyDoc_STR("empty(shape, " TARGET_DOC
                "A new array with undefined elements, which cannot be read.\n\n" SHAPE_DOC
