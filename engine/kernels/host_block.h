@@ -273,9 +273,11 @@ static void operand_move(const operand *o, i64 at, i64 n, char *buffer, int to_o
 static char *operand_neighbours(const operand *o, i64 at, i64 n)
 {
     if (o->ndim == 0) return operand_address(o, at, n);
-    const int last = o->ndim - 1;
-    if (o->strides[last] != 1) return NULL;
+    if (o->strides[o->ndim - 1] != 1) return NULL;
+    i64 length = 1; /* of the rows that lie one behind the other, as one */
+    for (int d = o->ndim - 1; d >= 0 && o->strides[d] == length; d--) length *= o->shape[d];
+    if (at % length + n > length) return NULL;
     cursor c;
     cursor_seek(&c, o, at);
-    return c.index[last] + n <= o->shape[last] ? operand_address(o, c.offset, n) : NULL;
+    return operand_address(o, c.offset, n);
 }
