@@ -161,8 +161,8 @@ drupe_access drupe_layout_access(const drupe_array *array, bool writes);
 bool drupe_layout_same_shape(const drupe_array *a, const drupe_array *b);
 /* DRUPE_E_INVALID for a view whose elements share memory. */
 drupe_status drupe_layout_writable(const drupe_array *out);
-/* "(2, 3)", cut to fit. */
-void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
+/* "(2, 3)", cut to fit; returns `text`. */
+const char *drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 
 /* --- apply.c -------------------------------------------------------------------------------------------- */
 
@@ -172,6 +172,10 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+/* Whether a result of this type and shape can be stored in `out`: DRUPE_E_INVALID, whose text begins with the
+ * operation's name, for another shape, a kind that would lose part of it, and a broadcast view. */
+drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,
+                                   int ndim, const size_t *shape);
 
 /* --- host_call.c ----------------------------------------------------------------------------------------
  */
@@ -226,6 +230,9 @@ drupe_dtype drupe_dtype_bytes(size_t size);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 
+/* A copy of `src` on a queue, contiguous and of `dtype`. */
+drupe_status drupe_array_copy_as(const drupe_array *src, drupe_dtype dtype, drupe_queue *queue,
+                                 drupe_array *out);
 /* A contiguous array of `dtype` with the elements of `src`: itself when it is one already, else a copy on its
  * queue. `out` must be empty. */
 drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype, drupe_array *out);

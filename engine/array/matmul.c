@@ -4,7 +4,7 @@
  * any other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it,
  * one matrix after the other. Operands that neither can address are copied first; float16 is computed in
  * float32. */
-#include "array/array_room.h"
+#include "array/loop.h"
 #include "math/product.h"
 #include <stdlib.h>
 #include <string.h>
@@ -183,11 +183,9 @@ static drupe_status multiply_by_kernels(product *p, const drupe_array *out)
 
 /* --- The whole ------------------------------------------------------------------------------------------ */
 
-static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
+static drupe_status check_operands(const drupe_array *a, const drupe_array *b, const drupe_array *out)
 {
     char first[128], second[128];
-    drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
-    drupe_shape_text(b->ndim, b->shape, second, sizeof(second));
     if (a->ndim == 0 || b->ndim == 0)
         return drupe_error_set(DRUPE_E_INVALID,
                                "matmul does not take zero-dimensional operands: use multiply");
@@ -196,14 +194,11 @@ static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
             DRUPE_E_INVALID,
             "matmul of shapes %s and %s: the last axis of the first must be as long as the "
             "%s axis of the second",
-            first, second, b->ndim > 2 ? "last but one" : "first");
-    if (a->queue != b->queue)
-        return drupe_error_set(DRUPE_E_PLACEMENT,
-                               "the operands of matmul are on different queues (of %s and %s): bring them "
-                               "together with to_device()",
-                               drupe_device_filter(drupe_queue_device(a->queue)),
-                               drupe_device_filter(drupe_queue_device(b->queue)));
-    return DRUPE_OK;
+            drupe_shape_text(a->ndim, a->shape, first, sizeof(first)),
+            drupe_shape_text(b->ndim, b->shape, second, sizeof(second)),
+            b->ndim > 2 ? "last but one" : "first");
+    DRUPE_TRY(drupe_array_same_queue("the operands of matmul", a, b));
+    return out->memory ? drupe_array_same_queue("the operands of matmul", a, out) : DRUPE_OK;
 }
 
 /* A view in the product's type: a vector on the left is a row, on the right a column. */
@@ -252,11 +247,40 @@ static drupe_status multiply(product *p, const drupe_array *a, const drupe_array
     return status;
 }
 
+/* Into an array of the product's shape, and of a type that `p` may have to be cast to. */
+static drupe_status fill(product *p, const drupe_array *a, const drupe_array *b, const drupe_array *out)
+{
+    drupe_status status = DRUPE_OK;
+    if (out->size && p->k == 0)
+        status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    else if (out->size)
+        status = multiply(p, a, b, out);
+    drupe_array_clear(&p->b);
+    drupe_array_clear(&p->a);
+    return status;
+}
+
+/* The product goes to where it is wanted if that is one block of memory beside the operands, else through a
+ * copy. */
+static drupe_status fill_given(product *p, const drupe_array *a, const drupe_array *b, drupe_dtype dtype,
+                               const drupe_array *out)
+{
+    if (out->dtype == dtype && drupe_array_contiguous(out) && !drupe_layout_overlap(out, a) &&
+        !drupe_layout_overlap(out, b))
+        return fill(p, a, b, out);
+    drupe_array result = {0};
+    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, dtype, out->ndim, out->shape, &result));
+    drupe_status status = fill(p, a, b, &result);
+    if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
+    drupe_array_clear(&result);
+    return status;
+}
+
 drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drupe_array *out)
 {
     product p = {0};
     size_t shape[DRUPE_MAX_DIMS + 2];
-    DRUPE_TRY(check_operands(a, b));
+    DRUPE_TRY(check_operands(a, b, out));
     DRUPE_TRY(drupe_target_get(a->queue, &p.target));
     DRUPE_TRY(stack_shape(a, b, &p));
     const drupe_dtype dtype = drupe_dtype_available(drupe_dtype_promote(a->dtype, b->dtype), p.target->fp64);
@@ -268,16 +292,12 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     memcpy(shape, p.shape, (size_t)ndim * sizeof *shape);
     if (a->ndim > 1) shape[ndim++] = p.m;
     if (b->ndim > 1) shape[ndim++] = p.n;
+    if (out->memory) DRUPE_TRY(drupe_array_check_out("matmul", out, dtype, ndim, shape));
     DRUPE_TRY(drupe_queue_pace_heavy(a->queue, (double)p.count * (double)p.m * (double)p.n * (double)p.k));
+    if (out->memory) return fill_given(&p, a, b, dtype, out);
     const drupe_mem_kind kind_a = drupe_memory_kind(a->memory), kind_b = drupe_memory_kind(b->memory);
     DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, dtype, ndim, shape, out));
-    drupe_status status = DRUPE_OK;
-    if (out->size && p.k == 0)
-        status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
-    else if (out->size)
-        status = multiply(&p, a, b, out);
-    drupe_array_clear(&p.b);
-    drupe_array_clear(&p.a);
+    drupe_status status = fill(&p, a, b, out);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
 }

@@ -223,6 +223,7 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
     drupe_text_printf(text,
                       "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n#define NAME %s\n",
                       target->gpu_form, target->fp64, target->checked, name);
+    if (target->gpu_form) drupe_text_printf(text, "#define GROUP %zu\n", target->group);
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);
     define_types(text, key);

@@ -31,7 +31,11 @@ typedef long i64;
 typedef ushort u16;
 typedef uint u32;
 typedef ulong u64;
-#define KERNEL     __kernel void
+#if FORM_GPU /* in groups of GROUP work-items, a power of 2, for which the compiler has to find registers */
+#define KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+#else
+#define KERNEL __kernel void
+#endif
 #define GLOBAL     __global
 #define LOCAL      __local
 #define INT8_MIN   SCHAR_MIN

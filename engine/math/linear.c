@@ -262,9 +262,7 @@ static drupe_status outcome_status(const loop *l)
         [LINEAR_SINGULAR] = "is singular",
         [LINEAR_NOT_POSITIVE] = "is not positive definite",
         [LINEAR_NOT_FINITE] = "has elements that are infinite or NaN",
-        [LINEAR_NO_CONVERGENCE] =
-            "has values that the iteration does not converge to; look for elements that are "
-            "NaN or infinite",
+        [LINEAR_NO_CONVERGENCE] = "does not let the iteration converge; look for NaN and infinite elements",
         [LINEAR_REFUSED] = "was refused by LAPACK"};
     const int outcome = atomic_load(&l->outcome);
     char which[64] = "the matrix";

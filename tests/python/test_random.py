@@ -246,6 +246,20 @@ def test_out(device):
     same(out, theirs.random((3, 4)))
 
 
+def test_a_draw_that_did_not_run(device):
+    """What failed before a draw leaves the generator where it was, and the next draw goes on from there."""
+    queue, other = drupe.Queue(device), da.random.default_rng(3, device=device)
+    generator = da.random.default_rng(3, queue=queue)
+    wrong = da.arange(10, queue=queue)[da.asarray([100], queue=queue)]
+    lost = generator.random(5)
+    for array in wrong, lost:
+        with pytest.raises(IndexError, match="100"):
+            array.asnumpy()
+    for draw in ("random", "standard_normal"):
+        np.testing.assert_array_equal(getattr(generator, draw)(4).asnumpy(), getattr(other, draw)(4).asnumpy())
+    assert generator.bit_generator.state == other.bit_generator.state
+
+
 def test_functions_of_the_module(device):
     with drupe.device(device):
         random.seed(42)
@@ -255,6 +269,20 @@ def test_functions_of_the_module(device):
         assert random.normal(0, 1, 2).device == random.uniform(size=2).device == device
         random.seed(42)
         same(random.random((2, 3)), first.asnumpy())
+
+
+def test_distributions_are_functions_too(device):
+    """NumPy's older names, of which the newer ones are methods."""
+    with drupe.device(device):
+        random.seed(3)
+        first = [random.beta(1, 2, 3), random.vonmises(0, 1, size=2), random.random_sample(2)]
+        g = random.default_rng(3, device=device)
+        for ours, wanted in zip(first, (g.beta(1, 2, 3), g.vonmises(0, 1, size=2), g.random(2))):
+            same(ours, wanted.asnumpy())
+    for name in set(np.random.__all__) - set(random.__all__) - {"random_integers", "get_state", "set_state"}:
+        assert isinstance(getattr(np.random, name), type), name
+        with pytest.raises(AttributeError, match="default_rng"):
+            getattr(random, name)
 
 
 def test_threads_get_different_numbers(device):
@@ -273,6 +301,7 @@ def test_examples_hold():
     finder = doctest.DocTestFinder(recurse=True)
     examples = [test for part in (random, _drawing, _distributions) for test in finder.find(part, globs={"da": da})
                 if test.examples]
-    assert {test.name.rpartition(".")[2] for test in examples} >= set(random.__all__) - {"Generator", "SeedSequence"}
+    every = {getattr(random, name).__name__ for name in random.__all__}
+    assert {test.name.rpartition(".")[2] for test in examples} >= every - {"Generator", "SeedSequence"}
     for test in examples:
         assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed, test.name

@@ -188,7 +188,8 @@ DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_op
 DRUPE_API drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start,
                                             drupe_scalar step) DRUPE_MUST_CHECK;
 
-/* a @ b by the array API's rules, of stacks of matrices too, which broadcast. `out` must be empty. */
+/* a @ b by the array API's rules, of stacks of matrices too, which broadcast. `out` empty: allocated. `out`
+ * given: as drupe_array_apply() has it; it may overlap a and b. */
 DRUPE_API drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b,
                                           drupe_array *out) DRUPE_MUST_CHECK;
 

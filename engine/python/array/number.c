@@ -157,7 +157,7 @@ static PyObject *number_matmul(PyObject *a, PyObject *b)
 {
     drupe_py_state *state = drupe_py_state_of_pair(a, b);
     if (!state) Py_RETURN_NOTIMPLEMENTED;
-    return drupe_py_enter(state) && drupe_py_providers_find() ? drupe_py_matmul(state, a, b) : NULL;
+    return drupe_py_enter(state) && drupe_py_providers_find() ? drupe_py_matmul(state, a, b, NULL) : NULL;
 }
 
 static PyObject *number_compare(PyObject *self, PyObject *other, int op)
@@ -225,8 +225,12 @@ static int number_bool(PyObject *self)
 
 static PyType_Slot array_slots[] = {
     {Py_tp_doc,
-     (void *)PyDoc_STR("An array on a device. Made by drupe.array.asarray(), zeros() and their like;\n"
-                       "its work is queued, and only reading its elements waits.")},
+     (void *)PyDoc_STR(
+         "An array on a device. Made by drupe.array.asarray(), zeros() and their like;\n"
+         "its work is queued, and only reading its elements waits.\n\n"
+         "Its data type is one of 14, it has up to 32 axes, and operators and indices work as NumPy's\n"
+         "do. An error that depends on values alone comes where elements are read.\n\n"
+         ">>> x = asarray([[1, 2], [3, 4]])\n>>> (2 * x)[:, 0].tolist()\n[2, 6]")},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(drupe_py_array_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(drupe_py_array_repr)},

@@ -88,6 +88,40 @@ static void test_vectors(void **state)
                                  (sample_layout)y, 33, 20, 50, which & 1, which & 2);
 }
 
+/* The same product as a new array and into one that is there, in one block or not, and where the operands
+ * are. */
+static void test_given(void **state)
+{
+    static const size_t left[] = {7, 7}, right[] = {7, 9}, whole[] = {9, 20};
+    const drupe_slice all[] = {{0, 1, 7, false}, {0, 1, 9, false}},
+                      some[] = {{1, 1, 7, false}, {2, 2, 9, false}};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int kind = 0; kind < 3; kind++) {
+            sample a, b;
+            drupe_array fresh = {0}, store = {0}, out = {0};
+            sample_make(queues[q], DRUPE_FLOAT32, CONTIGUOUS, 2, left, 1, false, &a);
+            sample_make(queues[q], DRUPE_FLOAT32, CONTIGUOUS, 2, kind == 2 ? left : right, 4, false, &b);
+            CHECK(drupe_array_matmul(&a.array, &b.array, &fresh));
+            CHECK(drupe_array_empty(queues[q], DRUPE_MEM_DEVICE, DRUPE_FLOAT32, 2, kind ? whole : right,
+                                    &store));
+            drupe_array_view(kind == 2 ? &a.array : &store, &out);
+            if (kind < 2) CHECK(drupe_array_slice(&out, kind ? some : all));
+            CHECK(drupe_array_matmul(&a.array, &b.array, &out));
+            char *wanted = array_fetch(&fresh), *got = array_fetch(&out);
+            assert_memory_equal(wanted, got, fresh.size * sizeof(float));
+            free(got);
+            free(wanted);
+            assert_int_equal(drupe_array_matmul(&a.array, &b.array, &a.array),
+                             kind == 2 ? DRUPE_OK : DRUPE_E_INVALID);
+            drupe_array_clear(&out);
+            drupe_array_clear(&store);
+            drupe_array_clear(&fresh);
+            sample_clear(&b);
+            sample_clear(&a);
+        }
+}
+
 static void test_errors(void **state)
 {
     static const size_t shape[] = {2, 3, 4};
@@ -113,10 +147,8 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_types), cmocka_unit_test(test_shapes), cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_given), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }
