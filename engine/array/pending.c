@@ -222,7 +222,7 @@ drupe_status drupe_array_settle(const drupe_array *array)
     drupe_array *own = (drupe_array *)(uintptr_t)array; /* the same array, seen after its values were asked for */
     for (int tries = 0; own->node; tries++) {
         pthread_mutex_lock(&pending.lock);
-        if (own->node->state >= NODE_SETTLED) return take_values(own);
+        if (own->node && own->node->state >= NODE_SETTLED) return take_values(own);
         pthread_mutex_unlock(&pending.lock);
         if (tries == 2)
             return drupe_error_set(DRUPE_E_BUSY, "This array is being computed by the call that was interrupted "
@@ -373,7 +373,7 @@ static drupe_status node_enter(drupe_node *node, const drupe_operand *in)
     bool full = true;
     pthread_mutex_lock(&pending.lock);
     pending_list *list = list_for(node->queue);
-    full = list && is_full(list, bytes) && !list->settling;
+    full = list && is_full(list, bytes);
     if (full) {
         pthread_mutex_unlock(&pending.lock);
         DRUPE_TRY(drupe_pending_settle(node->queue, NULL));
