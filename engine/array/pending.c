@@ -58,6 +58,11 @@ void drupe_pending_lock(void)
     pthread_mutex_lock(&pending.lock);
 }
 
+pthread_mutex_t *drupe_pending_mutex(void)
+{
+    return &pending.lock;
+}
+
 void drupe_pending_unlock(void)
 {
     pthread_mutex_unlock(&pending.lock);
@@ -107,6 +112,7 @@ static void list_add(pending_list *list, drupe_node *node)
     list->last = node;
     list->count++;
     drupe_queue_postpone(list->queue, true);
+    drupe_idle_tell(list);
 }
 
 void drupe_pending_list_remove(pending_list *list, drupe_node *node)
