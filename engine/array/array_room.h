@@ -194,6 +194,7 @@ typedef struct drupe_call {
     const drupe_array *const *arrays; /* borrowed; all on one queue, each C-contiguous with memory */
     size_t count;                     /* 1 to DRUPE_CALL_ARRAYS */
     bool brief;                       /* the arrays are some words: copies of them are no news */
+    bool checks_first;                /* as in drupe_submission */
     const drupe_array *doubted;       /* NULL, or whose elements count as not written if a brief call fails */
     uint32_t reads, writes;           /* bit i: arrays[i]; what is written and not read is written whole */
 } drupe_call;
@@ -211,6 +212,11 @@ static inline bool drupe_target_remote(const drupe_target *target)
     return !target->cpu || target->gpu_form;
 }
 
+/* A product's group has the square of so many work-items: 16, or 8 where the target's groups have 64 to 255;
+ * the kernels take no smaller ones. */
+#define DRUPE_PRODUCT_LEAST 64
+size_t drupe_product_side(const drupe_target *target);
+
 #define DRUPE_KERNEL_ARRAYS 5
 /* Such a kernel: one of SHAPE_ARG and so on. */
 typedef struct drupe_kernel_call {
@@ -220,6 +226,7 @@ typedef struct drupe_kernel_call {
     uint32_t reads, writes; /* bit i: arrays[i] */
     const void *params;     /* copied */
     size_t params_size;
+    size_t group; /* work-items in a group; 0: as many as the target has */
     size_t items; /* work-items that have something to do: groups beyond some per compute unit repeat */
 } drupe_kernel_call;
 drupe_status drupe_array_kernel(drupe_target *target, const drupe_kernel_call *call);

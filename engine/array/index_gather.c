@@ -119,6 +119,7 @@ static drupe_status gather_call(const char *label, drupe_call_fn fn, const drupe
                              .params_size = sizeof *g,
                              .arrays = arrays,
                              .count = count,
+                             .checks_first = keeps,
                              .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1),
                              .writes = 1};
     return drupe_array_call(&call);

@@ -189,6 +189,7 @@ static drupe_status expand(const drupe_array *x, const drupe_array *mask, const 
                                  .params_size = sizeof params,
                                  .arrays = arrays,
                                  .count = values->size ? 3 : 2,
+                                 .checks_first = true,
                                  .reads = ~UINT32_C(0),
                                  .writes = 1};
         drupe_target *target = kernels_for(mask);

@@ -82,7 +82,7 @@ static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, d
     linear->n = a->shape[a->ndim - 1];
     linear->count = 1;
     for (int d = 0; d < a->ndim - 2; d++) linear->count *= a->shape[d];
-    return drupe_linear_provider(op, linear->type) ? DRUPE_OK : DRUPE_E_UNAVAILABLE;
+    return drupe_linear_check(linear);
 }
 
 /* --- The call ------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Arrays of random numbers: checks, and calls of math/random.h as work of the queue. */
 #include "array/array_room.h"
+#include "base/base.h"
 #include "drupe/array_random.h"
 #include "math/random.h"
 #include <string.h>
@@ -12,13 +13,15 @@ typedef struct random_params {
     bool is_bool;
 } random_params;
 
+/* Of each law. */
+static const drupe_random_kind kinds[] = {
+    DRUPE_RANDOM_NORMAL,   DRUPE_RANDOM_EXPONENTIAL, DRUPE_RANDOM_GAMMA,
+    DRUPE_RANDOM_BETA,     DRUPE_RANDOM_VONMISES,    DRUPE_RANDOM_POISSON,
+    DRUPE_RANDOM_BINOMIAL, DRUPE_RANDOM_ZIPF,        DRUPE_RANDOM_HYPERGEOMETRIC};
+
 /* The numbers of an own distribution; a parameter comes from an array or from the request. */
 static void draw_law(drupe_philox *state, const random_params *p, void *const *pointers, void *out)
 {
-    static const drupe_random_kind kinds[] = {
-        DRUPE_RANDOM_NORMAL,   DRUPE_RANDOM_EXPONENTIAL, DRUPE_RANDOM_GAMMA,
-        DRUPE_RANDOM_BETA,     DRUPE_RANDOM_VONMISES,    DRUPE_RANDOM_POISSON,
-        DRUPE_RANDOM_BINOMIAL, DRUPE_RANDOM_ZIPF,        DRUPE_RANDOM_HYPERGEOMETRIC};
     const drupe_random_request *request = &p->request;
     drupe_random_law law = {.kind = kinds[request->law], .wide = p->element == sizeof(double)};
     law.a = request->arrays[0] ? *pointers++ : &request->numbers[0];
@@ -50,6 +53,11 @@ static drupe_status random_run(void *const *pointers, const void *params)
     const drupe_random_request *request = &p->request;
     drupe_philox *state = pointers[0];
     int64_t *integers = pointers[1];
+    if (state->taken > 4)
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "the state of the generator says that %llu words of a block of 4 "
+                               "were taken: it was written by something else",
+                               (unsigned long long)state->taken);
     switch (request->what) {
     case DRUPE_RANDOM_UNIFORM:
         if (p->element == sizeof(double))
@@ -94,6 +102,9 @@ static drupe_status check(const drupe_array *state, const drupe_random_request *
     if (state->dtype != DRUPE_INT64 || state->size != DRUPE_RANDOM_WORDS || !drupe_array_contiguous(state))
         return drupe_error_set(DRUPE_E_INVALID, "the state of a generator is an int64 array of %d elements",
                                DRUPE_RANDOM_WORDS);
+    if ((unsigned)request->what > DRUPE_RANDOM_LAW || (unsigned)request->law >= DRUPE_COUNT_OF(kinds))
+        return drupe_error_set(DRUPE_E_INVALID, "%d, %d is no kind of random numbers", (int)request->what,
+                               (int)request->law);
     if (drupe_dtype_size(dtype) == 0 || !type_fits(request, dtype))
         return drupe_error_set(DRUPE_E_INVALID, "random numbers of this distribution cannot be %s",
                                drupe_dtype_name(dtype));

@@ -23,6 +23,17 @@ def same(ours, theirs):
     assert ours.dtype == theirs.dtype and ours.shape == np.shape(theirs) and (ours == theirs).all()
 
 
+def test_numbers_that_mean_nothing_are_refused(device):
+    """By the C function that draws, which is private but takes any numbers."""
+    state = random.default_rng(1, device=device)._state
+    for what, law in ((5, 0), (-1, 0), (4, 1000), (4, -1), (4, 2**31 - 1), (0, 77)):
+        with pytest.raises(ValueError, match="is no kind of random numbers"):
+            drupe._engine._random(state, what, law, da.float64, (3,), 1, 1, 1)
+    state[11 - 1] = 9  # words taken of a block of four
+    with pytest.raises(ValueError, match="9 words of a block of 4"):
+        drupe._engine._random(state, 1, 0, da.int64, (3,), 0, 5, 0).asnumpy()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_uniform_numbers_are_numpys(device, seed):
     ours, theirs = pair(seed, device)
