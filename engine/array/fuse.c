@@ -3,6 +3,7 @@
  * On devices that run the precompiled loops, the kernel "fused" interprets the description. On others a kernel is
  * printed and built for it in the background; until that is there its steps are launched one by one. */
 #include "array/node.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,21 +261,17 @@ static drupe_status describe(fusion *f)
 
 static void name_steps(const drupe_fused *fused, char *text, size_t size)
 {
+    static const char more[] = ", ...";
     size_t used = 0;
     text[0] = '\0';
-    for (int s = 0; s < fused->nsteps && used + 1 < size; s++) {
+    for (int s = 0; s < fused->nsteps; s++) {
         const char *name = drupe_op_row(fused->steps[s].op)->name;
-        const size_t length = strlen(name), most = size - used - 1;
-        if (s && most > 2) {
-            memcpy(text + used, ", ", 2);
-            used += 2;
-        }
-        if (length + 4 > size - used) {
-            if (size - used > 3) memcpy(text + used, "...", 4);
-            return;
-        }
-        memcpy(text + used, name, length + 1);
-        used += length;
+        const size_t length = strlen(name) + (s ? 2 : 0);
+        const bool fits = used + length + sizeof more <= size; /* and what tells that there are more, behind it */
+        const int wrote = fits ? snprintf(text + used, size - used, "%s%s", s ? ", " : "", name)
+                               : snprintf(text + used, size - used, "%s", s ? more : more + 2);
+        used += (size_t)wrote;
+        if (!fits) return;
     }
 }
 
