@@ -49,6 +49,7 @@ typedef struct drupe_node {
     /* plan.c's, while it is SETTLING: */
     int level, kernel, step;
     int takers, uses; /* inputs of the plan that it is; those that are not in a kernel yet */
+    bool across; /* some memory that it is computed from is transposed: a reduction had better not join */
     bool output; /* its values are stored */
     size_t size;
     int ndim;
