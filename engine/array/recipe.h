@@ -26,7 +26,8 @@ typedef enum kernel_shape {
     SHAPE_SEARCH,
     SHAPE_SORT,
     SHAPE_UNIQUE,
-    SHAPE_RANDOM
+    SHAPE_RANDOM,
+    SHAPE_FUSED /* has a longer recipe: fused_room.h */
 } kernel_shape;
 #define SCAN_PRODUCT   1 /* bits of a scan's variant */
 #define SCAN_SUMS      2
