@@ -11,6 +11,7 @@
 #define USES        3    /* what comes a third time comes more often */
 #define KNOWN_MOST  1024 /* recipes of a target that are remembered */
 #define BUILT_MOST  256  /* of those, kernels */
+#define WAIT_MOST   64   /* that wait; what comes while there are more is asked about at its next use */
 #define SLICE_NS    UINT64_C(10000000)
 
 typedef struct fused_entry {
@@ -32,6 +33,7 @@ static struct {
     pthread_cond_t changed; /* nothing waits any more */
     drupe_service service;
     fused_entry *first, **end;
+    size_t waiting;
     bool working;
     uint64_t uses;
 } builds = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -185,6 +187,7 @@ static uint64_t work(void *unused)
     fused_entry *entry = builds.first;
     if (!entry) return UINT64_MAX;
     builds.first = entry->next;
+    builds.waiting--;
     if (!builds.first) builds.end = &builds.first;
     builds.working = true;
     entry->holds++;
@@ -199,11 +202,13 @@ static uint64_t work(void *unused)
 static void enlist(fused_entry *entry)
 {
     if (entry->waits || entry->holds || (entry->looked && entry->uses < USES)) return;
+    if (builds.waiting == WAIT_MOST) return;
     if (drupe_service_start(&builds.service) != DRUPE_OK) return;
     entry->waits = true;
     entry->next = NULL;
     *builds.end = entry;
     builds.end = &entry->next;
+    builds.waiting++;
     drupe_service_wake(&builds.service);
 }
 
@@ -264,6 +269,7 @@ void drupe_fused_stop(void)
     pthread_mutex_lock(&builds.lock);
     for (fused_entry *entry = builds.first; entry; entry = entry->next) entry->waits = false;
     builds.first = NULL;
+    builds.waiting = 0;
     builds.end = &builds.first;
     drupe_service_stop(&builds.service);
     pthread_cond_broadcast(&builds.changed);
