@@ -72,7 +72,7 @@ static void make_room(drupe_target *t, size_t most, bool built)
 static bool has_room(const drupe_target *t, const drupe_fused *f, const fused_form *form)
 {
     uint64_t params[FUSED_PARAMS_MOST];
-    const size_t bytes = (size_t)f->noperands * sizeof(void *) + drupe_fused_fill(f, form, params);
+    const size_t bytes = (size_t)f->noperands * sizeof(void *) + drupe_fused_fill(f, form, 1, params);
     return bytes <= drupe_device_number(t->device, DRUPE_INFO_MAX_PARAMETER_SIZE, 1024);
 }
 

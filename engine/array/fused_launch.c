@@ -3,7 +3,12 @@
 #include <string.h>
 
 #define GRAIN_CPU 16384 /* elements for which starting another work-item pays */
-#define GROUPS_MOST 32  /* per compute unit; work-items go on with what is left */
+int fused_tune_each = 4, fused_tune_tile = 32;
+/* Measured on an H100: work-items with one piece of work each are ahead of fewer ones that go on. */
+#define GROUPS_MOST     ((size_t)1 << 20)
+#define ROW_GROUPS_MOST ((size_t)1 << 15) /* in the second dimension, where drivers have less room */
+#define ROWS_EACH       (size_t)fused_tune_each
+#define TILE_WIDTH      (size_t)fused_tune_tile
 
 static size_t divided_up(size_t a, size_t b)
 {
@@ -25,12 +30,14 @@ static drupe_i64 length_of(const drupe_fused *f)
     return f->ndim ? f->shape[f->ndim - 1] : f->n;
 }
 
-size_t drupe_fused_fill(const drupe_fused *f, const fused_form *form, uint64_t params[FUSED_PARAMS_MOST])
+size_t drupe_fused_fill(const drupe_fused *f, const fused_form *form, size_t each,
+                        uint64_t params[FUSED_PARAMS_MOST])
 {
     uint64_t *to = params;
     memset(params, 0, FUSED_PARAMS_MOST * sizeof(*params));
     *to++ = (uint64_t)f->n;
     *to++ = (uint64_t)(f->n / length_of(f));
+    *to++ = each;
     for (int k = 0; k < f->nconstants; k++, to += 2)
         memcpy(to, f->constants[k].value, sizeof(f->constants[k].value));
     unsigned char *bytes = (unsigned char *)to;
@@ -47,26 +54,37 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Groups are as wide as rows, up to their size, and so high that they are full. */
-static void rows_range(const drupe_target *t, const drupe_fused *f, const fused_form *form, drupe_range *range)
+/* Groups are as wide as rows, up to their size, and so high that they are full. An operand that lies otherwise
+ * is read in lines of the cache, which groups share that are a part of some rows. */
+static void rows_range(const drupe_target *t, const drupe_fused *f, const fused_form *form, size_t *each,
+                       drupe_range *range)
 {
-    const size_t most = t->units * GROUPS_MOST, rows = (size_t)(f->n / length_of(f));
-    const size_t packs = divided_up((size_t)length_of(f), form->width);
-    size_t wide = 1;
-    while (wide < t->group && wide < packs) wide *= 2;
-    const size_t high = t->group / wide, across = least(divided_up(packs, wide), most);
-    const size_t left = most / across, down = least(divided_up(rows, high), left ? left : 1);
-    *range = (drupe_range){.dims = 2, .local = {wide, high}, .global = {across * wide, down * high}};
+    const size_t rows = (size_t)(f->n / length_of(f)), packs = divided_up((size_t)length_of(f), form->lanes);
+    size_t widest = t->group, wide = 1;
+    for (int k = 0; k < f->noperands; k++)
+        if (form->along[k] == FUSED_STRIDED && widest > TILE_WIDTH) widest = TILE_WIDTH;
+    while (wide < widest && wide < packs) wide *= 2;
+    const size_t high = t->group / wide, across = least(divided_up(packs, wide), GROUPS_MOST);
+    *each = divided_up(rows, high * ROW_GROUPS_MOST);
+    if (*each < ROWS_EACH) *each = ROWS_EACH;
+    *range = (drupe_range){.dims = 2,
+                           .local = {wide, high},
+                           .global = {across * wide, divided_up(rows, high * *each) * high}};
 }
 
-static void range_of(const drupe_target *t, const drupe_fused *f, const fused_form *form, drupe_range *range)
+static void range_of(const drupe_target *t, const drupe_fused *f, const fused_form *form, size_t *each,
+                     drupe_range *range)
 {
-    if (t->gpu_form && f->ndim)
-        rows_range(t, f, form, range);
-    else if (t->gpu_form)
-        drupe_target_range(t, divided_up((size_t)f->n, form->width), 1, range);
-    else
+    *each = 1;
+    if (t->gpu_form && f->ndim) {
+        rows_range(t, f, form, each, range);
+    } else if (t->gpu_form) {
+        const size_t groups = divided_up(divided_up((size_t)f->n, form->lanes), t->group);
+        *range = (drupe_range){
+            .dims = 1, .local = {t->group}, .global = {least(groups, GROUPS_MOST) * t->group}};
+    } else {
         drupe_target_range(t, (size_t)f->n, GRAIN_CPU, range);
+    }
 }
 
 drupe_status drupe_fused_launch(drupe_target *target, const drupe_fused *f, const drupe_submission *s,
@@ -87,9 +105,10 @@ drupe_status drupe_fused_launch(drupe_target *target, const drupe_fused *f, cons
         listed[k] = memories[k];
         args[k] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &f->operands[k].base};
     }
-    args[f->noperands] = (drupe_arg){DRUPE_ARG_VALUE, drupe_fused_fill(f, &form, params), params};
+    size_t each;
+    range_of(target, f, &form, &each, &range);
+    args[f->noperands] = (drupe_arg){DRUPE_ARG_VALUE, drupe_fused_fill(f, &form, each, params), params};
     own.memories = listed;
-    range_of(target, f, &form, &range);
     const drupe_status status =
         drupe_submit_kernel(&own, kernel, &range, args, (size_t)f->noperands + 1, NULL);
     drupe_kernel_release(kernel);

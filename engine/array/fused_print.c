@@ -215,7 +215,7 @@ static void print_element(const printer *p)
 static void print_struct(const printer *p)
 {
     const drupe_fused *f = p->f;
-    drupe_text_printf(p->text, "typedef struct {\ni64 n, rows;\n");
+    drupe_text_printf(p->text, "typedef struct {\ni64 n, rows, each;\n");
     if (f->nconstants) drupe_text_printf(p->text, "u64 constants[%d];\n", 2 * f->nconstants);
     if (f->ndim)
         drupe_text_printf(p->text, "%s shape[%d], strides[%d][%d];\n", p->index, f->ndim, f->noperands, f->ndim);
@@ -228,7 +228,8 @@ static void print_call(const printer *p, bool lanes)
     const char *between = "";
     drupe_text_printf(p->text, "element(");
     for (int k = 0; k < p->f->noperands; k++) {
-        const bool output = p->f->operands[k].output, lane = lanes && p->form.along[k] == FUSED_NEIGHBOURS;
+        const bool output = p->f->operands[k].output;
+        const bool lane = lanes && (output || p->form.along[k] != FUSED_BROADCAST);
         drupe_text_printf(p->text, "%s%s%d%s", between, output ? "&y" : "x", k, lane ? "[k]" : "");
         between = ", ";
     }
@@ -293,19 +294,43 @@ static void print_pack_move(const printer *p, int k, const char *word, const cha
                       k, output ? "" : "const ", pair ? real->cl : row->cl, k, pair ? "2 * " : "", place);
 }
 
-/* Elements j to j + width - 1. */
+/* The same element by element, each `step` behind the one before. */
+static void print_spread_move(const printer *p, int k, const char *j)
+{
+    const bool output = p->f->operands[k].output;
+    char place[64], at[32];
+    snprintf(at, sizeof(at), "(%s + k * step)", j);
+    place_of(p, k, at, place);
+    drupe_text_printf(p->text, "UNROLL\nfor (int k = 0; k < %d; k++) ", p->form.lanes);
+    if (output)
+        drupe_text_printf(p->text, "{ WRITE_%s(p%d, %s, y%d[k]); }\n", memory_word(stored_type(p, k)), k, place, k);
+    else
+        drupe_text_printf(p->text, "x%d[k] = READ_%s(p%d, %s);\n", k, memory_word(stored_type(p, k)), k, place);
+}
+
+static void print_move(const printer *p, int k, const char *j)
+{
+    if (p->form.width > 1)
+        print_pack_move(p, k, p->f->operands[k].output ? "GIVE" : "TAKE", j);
+    else
+        print_spread_move(p, k, j);
+}
+
+/* As many elements as there are lanes, from j on. All are loaded before one is stored, to have the loads under
+ * way together; what an output shares with an input is the same elements. */
 static void print_pack(const printer *p, const char *j)
 {
     for (int k = 0; k < p->f->noperands; k++) {
-        if (p->form.along[k] == FUSED_BROADCAST) continue;
-        drupe_text_printf(p->text, "%s %c%d[%d];\n", drupe_render_value(stored_type(p, k)),
-                          p->f->operands[k].output ? 'y' : 'x', k, p->form.width);
-        if (!p->f->operands[k].output) print_pack_move(p, k, "TAKE", j);
+        const bool output = p->f->operands[k].output;
+        if (!output && p->form.along[k] == FUSED_BROADCAST) continue;
+        drupe_text_printf(p->text, "%s %c%d[%d];\n", drupe_render_value(stored_type(p, k)), output ? 'y' : 'x', k,
+                          p->form.lanes);
+        if (!output) print_move(p, k, j);
     }
-    drupe_text_printf(p->text, "UNROLL\nfor (int k = 0; k < %d; k++) ", p->form.width);
+    drupe_text_printf(p->text, "UNROLL\nfor (int k = 0; k < %d; k++) ", p->form.lanes);
     print_call(p, true);
     for (int k = 0; k < p->f->noperands; k++)
-        if (p->f->operands[k].output) print_pack_move(p, k, "GIVE", j);
+        if (p->f->operands[k].output) print_move(p, k, j);
 }
 
 /* The offsets of the row that `rest` is the number of. */
@@ -325,24 +350,39 @@ static void print_row(const printer *p)
     print_row_loads(p);
 }
 
+/* From element i on, as long as it is below `n`: packs, and what is left. */
+static void print_line(const printer *p, const char *i, const char *n)
+{
+    const int lanes = p->form.lanes, width = p->form.width;
+    if (width > 1)
+        drupe_text_printf(p->text, "for (; %s + %d <= %s; %s += %d * step) {\n", i, width, n, i, width);
+    else if (lanes > 1)
+        drupe_text_printf(p->text, "for (; %s + %d * step < %s; %s += %d * step) {\n", i, lanes - 1, n, i, lanes);
+    if (lanes > 1) {
+        print_pack(p, i);
+        drupe_text_printf(p->text, "}\n");
+    }
+    if (width > 1) return;
+    drupe_text_printf(p->text, "for (; %s < %s; %s += step) {\n", i, n, i);
+    print_single(p, i);
+    drupe_text_printf(p->text, "}\n");
+}
+
 static void print_flat(const printer *p)
 {
     const char *index = p->index;
+    const int width = p->form.width;
     if (!p->target->gpu_form) {
         drupe_text_printf(p->text, "SPAN(begin, end, p.n);\nfor (i64 i = begin; i < end; i++) {\n");
         print_single(p, "i");
         drupe_text_printf(p->text, "}\n");
         return;
     }
-    drupe_text_printf(p->text, "const %s n = p.n, step = ITEMS(0)", index);
-    if (p->form.width > 1) {
-        drupe_text_printf(p->text, ", packs = n / %d;\nfor (%s q = ITEM(0); q < packs; q += step) {\nconst %s i = %d * q;\n",
-                          p->form.width, index, index, p->form.width);
-        print_pack(p, "i");
-        drupe_text_printf(p->text, "}\nfor (%s i = %d * packs + ITEM(0); i < n; i += step) {\n", index, p->form.width);
-    } else {
-        drupe_text_printf(p->text, ";\nfor (%s i = ITEM(0); i < n; i += step) {\n", index);
-    }
+    drupe_text_printf(p->text, "const %s n = p.n, step = ITEMS(0);\n%s i = %d * (%s)ITEM(0);\n", index, index, width,
+                      index);
+    print_line(p, "i", "n");
+    if (width == 1) return;
+    drupe_text_printf(p->text, "i = n / %d * %d + ITEM(0);\nif (i < n) {\n", width, width);
     print_single(p, "i");
     drupe_text_printf(p->text, "}\n");
 }
@@ -354,24 +394,21 @@ static void print_inner_strides(const printer *p)
             drupe_text_printf(p->text, "const %s s%d = p.strides[%d][%d];\n", p->index, k, k, p->f->ndim - 1);
 }
 
-/* Rows are work-items' second dimension, so that no element has a division of its own. */
+/* Rows are the second dimension of work-items, so that no element has a division of its own. Those of one group
+ * lie together: what they share of an operand is in its cache. */
 static void print_rows(const printer *p)
 {
     const char *index = p->index;
-    const int width = p->form.width;
     print_inner_strides(p);
     drupe_text_printf(p->text,
-                      "const %s length = p.shape[%d], rows = p.rows, below = ITEMS(1);\n"
-                      "const %s begin = %d * ITEM(0), step = %d * ITEMS(0);\n"
-                      "for (%s row = ITEM(1); row < rows; row += below) {\n%s rest = row;\n",
-                      index, p->f->ndim - 1, index, width, width, index, index);
+                      "const %s length = p.shape[%d], rows = p.rows, step = ITEMS(0), below = PLACES(1);\n"
+                      "%s row = GROUP(1) * below * p.each + PLACE(1);\n"
+                      "for (int each = p.each; each > 0 && row < rows; each--, row += below) {\n%s rest = row;\n",
+                      index, p->f->ndim - 1, index, index);
     print_row(p);
-    drupe_text_printf(p->text, "for (%s j = begin; j < length; j += step) {\n", index);
-    if (width > 1)
-        print_pack(p, "j");
-    else
-        print_single(p, "j");
-    drupe_text_printf(p->text, "}\n}\n");
+    drupe_text_printf(p->text, "%s j = %d * (%s)ITEM(0);\n", index, p->form.width, index);
+    print_line(p, "j", "length");
+    drupe_text_printf(p->text, "}\n");
 }
 
 /* Each work-item has a part of the rows laid end to end. */

@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PACK_BYTES  16 /* of the widest loads of GPUs */
+int fused_tune_bytes = 32, fused_tune_lanes = 4;
+#define PACK_BYTES fused_tune_bytes
+#define LANES_APART fused_tune_lanes
 #define LANES_MOST  256 /* elements of a work-item, times what their steps weigh: registers and text have an end */
 #define STEP_HEAVY  8
+#define VECTOR_MOST 16 /* of OpenCL's vectors */
 #define INT_ELEMENTS ((drupe_i64)1 << 30) /* and so many work-items more still fit int */
 
 _Static_assert(DRUPE_FUSED_STEPS <= 64 && DRUPE_FUSED_CONSTANTS <= 64, "numbers of references have a byte");
@@ -47,17 +50,23 @@ static int weight_of(const drupe_fused_step *step)
     }
 }
 
-static int widest(const drupe_fused *f)
+/* So many elements at most have room in a work-item. */
+static int lanes_most(const drupe_fused *f, int most)
+{
+    int weight = 0;
+    for (int i = 0; i < f->nsteps; i++) weight += weight_of(&f->steps[i]);
+    while (most > 1 && most * weight > LANES_MOST) most /= 2;
+    return most;
+}
+
+static size_t largest(const drupe_fused *f)
 {
     size_t size = 1;
-    int weight = 0, width;
     for (int k = 0; k < f->noperands; k++) {
         const size_t own = drupe_dtype_size((drupe_dtype)f->operands[k].dtype);
         if (own > size) size = own;
     }
-    for (int i = 0; i < f->nsteps; i++) weight += weight_of(&f->steps[i]);
-    for (width = PACK_BYTES / (int)size; width > 1 && width * weight > LANES_MOST;) width /= 2;
-    return width;
+    return size;
 }
 
 /* Whether packs of so many elements begin at multiples of their size, in each row. */
@@ -77,13 +86,16 @@ static bool is_aligned(const drupe_fused *f, const fused_form *form, int width)
 
 void drupe_fused_form(const drupe_target *target, const drupe_fused *f, fused_form *form)
 {
-    *form = (fused_form){.wide = is_wide(f), .width = 1};
+    *form = (fused_form){.wide = is_wide(f), .width = 1, .lanes = 1};
     for (int k = 0; k < f->noperands; k++) {
         const drupe_i64 stride = f->ndim ? f->operands[k].strides[f->ndim - 1] : 1;
         form->along[k] = stride == 0 ? FUSED_BROADCAST : stride == 1 ? FUSED_NEIGHBOURS : FUSED_STRIDED;
     }
-    const int width = target->gpu_form ? widest(f) : 1;
-    if (width > 1 && is_aligned(f, form, width)) form->width = (uint8_t)width;
+    if (!target->gpu_form) return;
+    const int pack = PACK_BYTES / (int)largest(f);
+    form->lanes = (uint8_t)lanes_most(f, pack < VECTOR_MOST ? pack : VECTOR_MOST);
+    for (form->width = form->lanes; form->width > 1 && !is_aligned(f, form, form->width);) form->width /= 2;
+    if (form->width == 1) form->lanes = (uint8_t)lanes_most(f, LANES_APART);
 }
 
 /* --- Recipes -------------------------------------------------------------------------------------------- */
@@ -94,6 +106,7 @@ void drupe_fused_recipe(const drupe_fused *f, const fused_form *form, fused_reci
     const uint8_t head[] = {SHAPE_FUSED,
                             form->wide,
                             form->width,
+                            form->lanes,
                             (uint8_t)f->ndim,
                             (uint8_t)f->noperands,
                             (uint8_t)f->nsteps,

@@ -17,6 +17,7 @@ enum { FUSED_BROADCAST, FUSED_NEIGHBOURS, FUSED_STRIDED }; /* along the last axi
 typedef struct fused_form {
     bool wide;     /* numbers of elements do not fit int */
     uint8_t width; /* elements that are loaded at a time: 1, or a power of two with aligned loads */
+    uint8_t lanes; /* elements that a work-item has in hand: `width`, or where that is 1 single ones apart */
     uint8_t along[DRUPE_FUSED_OPERANDS]; /* of the enum above */
 } fused_form;
 void drupe_fused_form(const drupe_target *target, const drupe_fused *f, fused_form *form);
@@ -72,9 +73,10 @@ void drupe_fused_forget(drupe_target *target);
  */
 
 #define FUSED_PARAMS_MOST                                                                                    \
-    (2 + 2 * DRUPE_FUSED_CONSTANTS + DRUPE_KERNEL_DIMS * (1 + DRUPE_FUSED_OPERANDS)) /* words of 8 bytes */
-/* The bytes of the struct that tells a kernel the rest: so many. */
-size_t drupe_fused_fill(const drupe_fused *f, const fused_form *form, uint64_t params[FUSED_PARAMS_MOST]);
+    (3 + 2 * DRUPE_FUSED_CONSTANTS + DRUPE_KERNEL_DIMS * (1 + DRUPE_FUSED_OPERANDS)) /* words of 8 bytes */
+/* The bytes of the struct that tells a kernel the rest: so many. `each`: rows of a work-item. */
+size_t drupe_fused_fill(const drupe_fused *f, const fused_form *form, size_t each,
+                        uint64_t params[FUSED_PARAMS_MOST]);
 
 /* Launch the kernel of `f`, where it is ready; else *launched is false, and nothing has happened. `s` has queue,
  * label, effects (operand k in bit k) and so on, and no memories: those are `memories`, one for each operand. */
