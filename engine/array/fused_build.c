@@ -76,6 +76,17 @@ static bool has_room(const drupe_target *t, const drupe_fused *f, const fused_fo
     return bytes <= drupe_device_number(t->device, DRUPE_INFO_MAX_PARAMETER_SIZE, 1024);
 }
 
+/* Kernels for CPUs compute some functions by vectors, which may differ in a bit from those of single numbers. */
+static bool keeps_bits(const drupe_target *t, const drupe_fused *f)
+{
+    bool good = true;
+    for (int i = 0; i < f->nsteps; i++) {
+        const bool floats = drupe_dtype_row((drupe_dtype)f->steps[i].compute)->kind == KIND_FLOAT;
+        good = good && !(floats && drupe_op_row(f->steps[i].op)->vector);
+    }
+    return good || t->gpu_form;
+}
+
 static fused_entry *entry_new(drupe_target *t, const drupe_fused *f, const fused_form *form,
                               const fused_recipe *recipe)
 {
@@ -83,7 +94,7 @@ static fused_entry *entry_new(drupe_target *t, const drupe_fused *f, const fused
     if (!entry) return NULL;
     entry->target = t;
     entry->recipe = *recipe;
-    entry->over = !has_room(t, f, form);
+    entry->over = !has_room(t, f, form) || !keeps_bits(t, f);
     if (!entry->over && (entry->f = malloc(sizeof(*f)))) *entry->f = *f;
     make_room(t, KNOWN_MOST, false);
     if ((entry->over || entry->f) &&

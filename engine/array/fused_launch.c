@@ -3,12 +3,10 @@
 #include <string.h>
 
 #define GRAIN_CPU 16384 /* elements for which starting another work-item pays */
-int fused_tune_each = 4, fused_tune_tile = 32;
 /* Measured on an H100: work-items with one piece of work each are ahead of fewer ones that go on. */
 #define GROUPS_MOST     ((size_t)1 << 20)
 #define ROW_GROUPS_MOST ((size_t)1 << 15) /* in the second dimension, where drivers have less room */
-#define ROWS_EACH       (size_t)fused_tune_each
-#define TILE_WIDTH      (size_t)fused_tune_tile
+#define TILE_WIDTH      ((size_t)32)
 
 static size_t divided_up(size_t a, size_t b)
 {
@@ -66,7 +64,6 @@ static void rows_range(const drupe_target *t, const drupe_fused *f, const fused_
     while (wide < widest && wide < packs) wide *= 2;
     const size_t high = t->group / wide, across = least(divided_up(packs, wide), GROUPS_MOST);
     *each = divided_up(rows, high * ROW_GROUPS_MOST);
-    if (*each < ROWS_EACH) *each = ROWS_EACH;
     *range = (drupe_range){.dims = 2,
                            .local = {wide, high},
                            .global = {across * wide, divided_up(rows, high * *each) * high}};

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-int fused_tune_bytes = 32, fused_tune_lanes = 4;
-#define PACK_BYTES fused_tune_bytes
-#define LANES_APART fused_tune_lanes
-#define LANES_MOST  256 /* elements of a work-item, times what their steps weigh: registers and text have an end */
-#define STEP_HEAVY  8
-#define VECTOR_MOST 16 /* of OpenCL's vectors */
-#define INT_ELEMENTS ((drupe_i64)1 << 30) /* and so many work-items more still fit int */
+/* Measured on an H100: twice as much in a work-item's hand is a tenth less of the bandwidth. */
+#define PACK_BYTES   16
+#define LANES_APART  2
+#define WEIGHT_MOST  256 /* elements of a work-item, times what their steps weigh: registers and text have an end */
+#define STEP_HEAVY   8
+/* And so many more that work-items look ahead still fit int. */
+#define INT_ELEMENTS (((drupe_i64)1 << 30) - (1 << 20))
 
 _Static_assert(DRUPE_FUSED_STEPS <= 64 && DRUPE_FUSED_CONSTANTS <= 64, "numbers of references have a byte");
 
@@ -55,7 +55,7 @@ static int lanes_most(const drupe_fused *f, int most)
 {
     int weight = 0;
     for (int i = 0; i < f->nsteps; i++) weight += weight_of(&f->steps[i]);
-    while (most > 1 && most * weight > LANES_MOST) most /= 2;
+    while (most > 1 && most * weight > WEIGHT_MOST) most /= 2;
     return most;
 }
 
@@ -92,8 +92,7 @@ void drupe_fused_form(const drupe_target *target, const drupe_fused *f, fused_fo
         form->along[k] = stride == 0 ? FUSED_BROADCAST : stride == 1 ? FUSED_NEIGHBOURS : FUSED_STRIDED;
     }
     if (!target->gpu_form) return;
-    const int pack = PACK_BYTES / (int)largest(f);
-    form->lanes = (uint8_t)lanes_most(f, pack < VECTOR_MOST ? pack : VECTOR_MOST);
+    form->lanes = (uint8_t)lanes_most(f, PACK_BYTES / (int)largest(f));
     for (form->width = form->lanes; form->width > 1 && !is_aligned(f, form, form->width);) form->width /= 2;
     if (form->width == 1) form->lanes = (uint8_t)lanes_most(f, LANES_APART);
 }

@@ -19,7 +19,14 @@
 #define TAKE_PLAIN(w, T, x, p, i) CAT(vstore, w)(*(GLOBAL const CAT(T, w) *)((p) + (i)), 0, (T *)(x));
 #define GIVE_PLAIN(w, T, x, p, i) *(GLOBAL CAT(T, w) *)((p) + (i)) = CAT(vload, w)(0, (const T *)(x));
 #define TAKE_HALF(w, T, x, p, i)  CAT(vstore, w)(CAT(vloada_half, w)(0, (p) + (i)), 0, x);
-#define GIVE_HALF(w, T, x, p, i)  CAT(CAT(vstorea_half, w), _rte)(CAT(vload, w)(0, x), 0, (p) + (i));
+/* Some compilers store a vector of halves one by one. */
+#define GIVE_HALF(w, T, x, p, i)                                                                             \
+    {                                                                                                        \
+        ushort bits[w];                                                                                      \
+        UNROLL                                                                                               \
+        for (int k = 0; k < w; k++) vstore_half_rte((x)[k], k, (half *)bits);                                \
+        *(GLOBAL CAT(ushort, w) *)((p) + (i)) = CAT(vload, w)(0, bits);                                      \
+    }
 #define HALVED(x)                 fused_halved(x)
 INLINED float fused_halved(float x)
 {
