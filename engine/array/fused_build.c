@@ -1,18 +1,18 @@
 /* When fused kernels are built, and which are kept.
  *
- * One mutex guards what is known of all recipes, and the list of those that wait. A service has them built one
- * after the other, each on a thread of core's, and waits for that in slices, so that it can end meanwhile: the
- * build goes on by itself then, for the disk cache. */
+ * One mutex guards what is known of all recipes, and the list of those that wait. A service has them built
+ * one after the other, each on a thread of core's, and waits for that in slices, so that it can end
+ * meanwhile: the build goes on by itself then, for the disk cache. */
 #include "array/fused_room.h"
 #include "base/service.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define USES        3    /* what comes a third time comes more often */
-#define KNOWN_MOST  1024 /* recipes of a target that are remembered */
-#define BUILT_MOST  256  /* of those, kernels */
-#define WAIT_MOST   64   /* that wait; what comes while there are more is asked about at its next use */
-#define SLICE_NS    UINT64_C(10000000)
+#define USES       3    /* what comes a third time comes more often */
+#define KNOWN_MOST 1024 /* recipes of a target that are remembered */
+#define BUILT_MOST 256  /* of those, kernels */
+#define WAIT_MOST  64   /* that wait; what comes while there are more is asked about at its next use */
+#define SLICE_NS   UINT64_C(10000000)
 
 typedef struct fused_entry {
     struct fused_entry *next; /* of those that wait */
@@ -76,7 +76,8 @@ static bool has_room(const drupe_target *t, const drupe_fused *f, const fused_fo
     return bytes <= drupe_device_number(t->device, DRUPE_INFO_MAX_PARAMETER_SIZE, 1024);
 }
 
-/* Kernels for CPUs compute some functions by vectors, which may differ in a bit from those of single numbers. */
+/* Kernels for CPUs compute some functions by vectors, which may differ in a bit from those of single numbers.
+ */
 static bool keeps_bits(const drupe_target *t, const drupe_fused *f)
 {
     bool good = true;
@@ -104,7 +105,8 @@ static fused_entry *entry_new(drupe_target *t, const drupe_fused *f, const fused
     return NULL;
 }
 
-/* --- Builds ---------------------------------------------------------------------------------------------- */
+/* --- Builds ----------------------------------------------------------------------------------------------
+ */
 
 static bool is_stopping(void)
 {
@@ -127,6 +129,18 @@ static drupe_status build_behind(const drupe_target *t, const drupe_source *sour
     const drupe_status status = drupe_build_take(build, &log, program);
     free(log);
     return status;
+}
+
+/* What needs too many registers for groups of that size is no kernel. */
+static drupe_status check_group(const drupe_target *t, drupe_kernel **kernel)
+{
+    uint64_t most;
+    if (!t->gpu_form || drupe_kernel_number(*kernel, DRUPE_KERNEL_WORK_GROUP_SIZE, &most) != DRUPE_OK ||
+        most >= t->group)
+        return DRUPE_OK;
+    drupe_kernel_release(*kernel);
+    *kernel = NULL;
+    return drupe_error_set(DRUPE_E_UNSUPPORTED, "The kernel's groups would be too small.");
 }
 
 /* The lock is not held; `flags` are a source's. */
@@ -152,7 +166,7 @@ static drupe_status build(const fused_entry *entry, uint32_t flags, drupe_kernel
     drupe_fused_name(&entry->recipe, name);
     status = drupe_kernel_open(program, name, kernel);
     drupe_program_release(program);
-    return status;
+    return status == DRUPE_OK ? check_group(t, kernel) : status;
 }
 
 /* The lock is held. A kernel that another thread has made meanwhile stays. */
@@ -261,7 +275,8 @@ void drupe_fused_ready(drupe_target *target, const drupe_fused *f, drupe_kernel 
     pthread_mutex_unlock(&builds.lock);
 }
 
-/* --- The end ---------------------------------------------------------------------------------------------- */
+/* --- The end ----------------------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_fused_settle(uint64_t timeout_ns)
 {

@@ -52,8 +52,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Groups are as wide as rows, up to their size, and so high that they are full. An operand that lies otherwise
- * is read in lines of the cache, which groups share that are a part of some rows. */
+/* Groups are as wide as rows, up to their size, and so high that they are full. An operand that lies
+ * otherwise is read in lines of the cache, which groups share that are a part of some rows. */
 static void rows_range(const drupe_target *t, const drupe_fused *f, const fused_form *form, size_t *each,
                        drupe_range *range)
 {
@@ -64,9 +64,8 @@ static void rows_range(const drupe_target *t, const drupe_fused *f, const fused_
     while (wide < widest && wide < packs) wide *= 2;
     const size_t high = t->group / wide, across = least(divided_up(packs, wide), GROUPS_MOST);
     *each = divided_up(rows, high * ROW_GROUPS_MOST);
-    *range = (drupe_range){.dims = 2,
-                           .local = {wide, high},
-                           .global = {across * wide, divided_up(rows, high * *each) * high}};
+    *range = (drupe_range){
+        .dims = 2, .local = {wide, high}, .global = {across * wide, divided_up(rows, high * *each) * high}};
 }
 
 static void range_of(const drupe_target *t, const drupe_fused *f, const fused_form *form, size_t *each,
@@ -77,8 +76,8 @@ static void range_of(const drupe_target *t, const drupe_fused *f, const fused_fo
         rows_range(t, f, form, each, range);
     } else if (t->gpu_form) {
         const size_t groups = divided_up(divided_up((size_t)f->n, form->lanes), t->group);
-        *range = (drupe_range){
-            .dims = 1, .local = {t->group}, .global = {least(groups, GROUPS_MOST) * t->group}};
+        *range =
+            (drupe_range){.dims = 1, .local = {t->group}, .global = {least(groups, GROUPS_MOST) * t->group}};
     } else {
         drupe_target_range(t, (size_t)f->n, GRAIN_CPU, range);
     }

@@ -3,7 +3,8 @@
  * First the words of the language, then each operation as a function in the type that it is computed in, with
  * the expressions of the one-operation kernels, then `element`, which takes the operands' elements and
  * constants through all steps, and the kernel, which goes through the index space. What is written names no
- * language: fused.cl and dialect.h say what the words are in OpenCL C, and others could say it for another. */
+ * language: fused.cl and dialect.h say what the words are in OpenCL C, and others could say it for another.
+ */
 #include "array/fused_room.h"
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,8 @@ static const char *expression_of(const drupe_fused_step *step)
 static bool needs_helpers(const printer *p, int compute)
 {
     for (int i = 0; i < p->f->nsteps; i++)
-        if ((compute < 0 || p->f->steps[i].compute == compute) && strstr(expression_of(&p->f->steps[i]), "T("))
+        if ((compute < 0 || p->f->steps[i].compute == compute) &&
+            strstr(expression_of(&p->f->steps[i]), "T("))
             return true;
     return false;
 }
@@ -74,9 +76,10 @@ static void print_function(const printer *p, const drupe_fused_step *step)
     for (int k = 0; k < row->arity; k++)
         drupe_text_printf(p->text, "%s%s %c", k ? ", " : "",
                           type_of(drupe_op_input(row, (drupe_dtype)step->compute, (size_t)k))->cl, 'a' + k);
-    drupe_text_printf(p->text, result->kind == KIND_BOOL ? ")\n{\nreturn (TR)((%s) != 0);\n}\n#undef TR\n"
-                               : result->kind == KIND_COMPLEX ? ")\n{\nreturn %s;\n}\n#undef TR\n"
-                                                              : ")\n{\nreturn (TR)(%s);\n}\n#undef TR\n",
+    drupe_text_printf(p->text,
+                      result->kind == KIND_BOOL      ? ")\n{\nreturn (TR)((%s) != 0);\n}\n#undef TR\n"
+                      : result->kind == KIND_COMPLEX ? ")\n{\nreturn %s;\n}\n#undef TR\n"
+                                                     : ")\n{\nreturn (TR)(%s);\n}\n#undef TR\n",
                       expression_of(step));
 }
 
@@ -147,9 +150,11 @@ static void print_casts(const printer *p)
         const dtype_row *result = drupe_render_result(row, type_of(step->compute));
         for (int k = 0; k < row->arity; k++) {
             const dtype_row *from = source_type(p, step->in[k]), *to = input_type(step, k);
-            if (from && needs_cast(from, to, step->in[k].source == FUSED_OPERAND)) print_cast(p, from, to, known);
+            if (from && needs_cast(from, to, step->in[k].source == FUSED_OPERAND))
+                print_cast(p, from, to, known);
         }
-        if (needs_cast(result, type_of(step->dtype), false)) print_cast(p, result, type_of(step->dtype), known);
+        if (needs_cast(result, type_of(step->dtype), false))
+            print_cast(p, result, type_of(step->dtype), known);
     }
 }
 
@@ -162,7 +167,8 @@ static void print_ref(const printer *p, const drupe_fused_step *step, int k)
     const dtype_row *from = source_type(p, ref), *to = input_type(step, k);
     if (k) drupe_text_printf(p->text, ", ");
     if (from && needs_cast(from, to, ref.source == FUSED_OPERAND))
-        drupe_text_printf(p->text, "cast_%s_%s(%c%d)", from->suffix, to->suffix, names[ref.source], ref.index);
+        drupe_text_printf(p->text, "cast_%s_%s(%c%d)", from->suffix, to->suffix, names[ref.source],
+                          ref.index);
     else
         drupe_text_printf(p->text, "%c%d", names[ref.source], ref.index);
 }
@@ -177,7 +183,8 @@ static void print_step(const printer *p, int i)
     const char *type = drupe_render_value(own);
     drupe_text_printf(p->text, "const %s r%d = %s_%s(", result->cl, i, row->name, compute->suffix);
     for (int k = 0; k < row->arity; k++) print_ref(p, step, k);
-    drupe_text_printf(p->text, ");\nconst %s v%d = %s", type, i, own->size == 2 && own->kind == KIND_FLOAT ? "HALVED" : "");
+    drupe_text_printf(p->text, ");\nconst %s v%d = %s", type, i,
+                      own->size == 2 && own->kind == KIND_FLOAT ? "HALVED" : "");
     if (needs_cast(result, own, false))
         drupe_text_printf(p->text, "(cast_%s_%s(r%d));\n", result->suffix, own->suffix, i);
     else
@@ -218,7 +225,8 @@ static void print_struct(const printer *p)
     drupe_text_printf(p->text, "typedef struct {\ni64 n, rows, each;\n");
     if (f->nconstants) drupe_text_printf(p->text, "u64 constants[%d];\n", 2 * f->nconstants);
     if (f->ndim)
-        drupe_text_printf(p->text, "%s shape[%d], strides[%d][%d];\n", p->index, f->ndim, f->noperands, f->ndim);
+        drupe_text_printf(p->text, "%s shape[%d], strides[%d][%d];\n", p->index, f->ndim, f->noperands,
+                          f->ndim);
     drupe_text_printf(p->text, "} fused_params;\n");
 }
 
@@ -256,7 +264,8 @@ static void print_row_loads(const printer *p)
     for (int k = 0; k < p->f->noperands; k++) {
         const dtype_row *row = stored_type(p, k);
         if (p->f->operands[k].output || p->form.along[k] != FUSED_BROADCAST) continue;
-        drupe_text_printf(p->text, "const %s x%d = READ_%s(p%d, o%d);\n", drupe_render_value(row), k, memory_word(row), k, k);
+        drupe_text_printf(p->text, "const %s x%d = READ_%s(p%d, o%d);\n", drupe_render_value(row), k,
+                          memory_word(row), k, k);
     }
 }
 
@@ -290,8 +299,9 @@ static void print_pack_move(const printer *p, int k, const char *word, const cha
     char place[64];
     place_of(p, k, j, place);
     drupe_text_printf(p->text, "%s_%s(%d, %s, %c%d, (GLOBAL %s%s *)p%d, %s(%s))\n", word, memory_word(row),
-                      p->form.width * (pair ? 2 : 1), pair ? real->cl : drupe_render_value(row), output ? 'y' : 'x',
-                      k, output ? "" : "const ", pair ? real->cl : row->cl, k, pair ? "2 * " : "", place);
+                      p->form.width * (pair ? 2 : 1), pair ? real->cl : drupe_render_value(row),
+                      output ? 'y' : 'x', k, output ? "" : "const ", pair ? real->cl : row->cl, k,
+                      pair ? "2 * " : "", place);
 }
 
 /* The same element by element, each `step` behind the one before. */
@@ -303,9 +313,11 @@ static void print_spread_move(const printer *p, int k, const char *j)
     place_of(p, k, at, place);
     drupe_text_printf(p->text, "UNROLL\nfor (int k = 0; k < %d; k++) ", p->form.lanes);
     if (output)
-        drupe_text_printf(p->text, "{ WRITE_%s(p%d, %s, y%d[k]); }\n", memory_word(stored_type(p, k)), k, place, k);
+        drupe_text_printf(p->text, "{ WRITE_%s(p%d, %s, y%d[k]); }\n", memory_word(stored_type(p, k)), k,
+                          place, k);
     else
-        drupe_text_printf(p->text, "x%d[k] = READ_%s(p%d, %s);\n", k, memory_word(stored_type(p, k)), k, place);
+        drupe_text_printf(p->text, "x%d[k] = READ_%s(p%d, %s);\n", k, memory_word(stored_type(p, k)), k,
+                          place);
 }
 
 static void print_move(const printer *p, int k, const char *j)
@@ -316,15 +328,15 @@ static void print_move(const printer *p, int k, const char *j)
         print_spread_move(p, k, j);
 }
 
-/* As many elements as there are lanes, from j on. All are loaded before one is stored, to have the loads under
- * way together; what an output shares with an input is the same elements. */
+/* As many elements as there are lanes, from j on. All are loaded before one is stored, to have the loads
+ * under way together; what an output shares with an input is the same elements. */
 static void print_pack(const printer *p, const char *j)
 {
     for (int k = 0; k < p->f->noperands; k++) {
         const bool output = p->f->operands[k].output;
         if (!output && p->form.along[k] == FUSED_BROADCAST) continue;
-        drupe_text_printf(p->text, "%s %c%d[%d];\n", drupe_render_value(stored_type(p, k)), output ? 'y' : 'x', k,
-                          p->form.lanes);
+        drupe_text_printf(p->text, "%s %c%d[%d];\n", drupe_render_value(stored_type(p, k)),
+                          output ? 'y' : 'x', k, p->form.lanes);
         if (!output) print_move(p, k, j);
     }
     drupe_text_printf(p->text, "UNROLL\nfor (int k = 0; k < %d; k++) ", p->form.lanes);
@@ -341,8 +353,10 @@ static void print_row(const printer *p)
     for (int d = f->ndim - 2; d >= 0; d--) {
         drupe_text_printf(p->text, "{\n");
         if (d > 0)
-            drupe_text_printf(p->text, "const %s next = rest / p.shape[%d], at = rest - next * p.shape[%d];\nrest = next;\n",
-                              p->index, d, d);
+            drupe_text_printf(
+                p->text,
+                "const %s next = rest / p.shape[%d], at = rest - next * p.shape[%d];\nrest = next;\n",
+                p->index, d, d);
         for (int k = 0; k < f->noperands; k++)
             drupe_text_printf(p->text, "o%d += %s * p.strides[%d][%d];\n", k, d > 0 ? "at" : "rest", k, d);
         drupe_text_printf(p->text, "}\n");
@@ -357,7 +371,8 @@ static void print_line(const printer *p, const char *i, const char *n)
     if (width > 1)
         drupe_text_printf(p->text, "for (; %s + %d <= %s; %s += %d * step) {\n", i, width, n, i, width);
     else if (lanes > 1)
-        drupe_text_printf(p->text, "for (; %s + %d * step < %s; %s += %d * step) {\n", i, lanes - 1, n, i, lanes);
+        drupe_text_printf(p->text, "for (; %s + %d * step < %s; %s += %d * step) {\n", i, lanes - 1, n, i,
+                          lanes);
     if (lanes > 1) {
         print_pack(p, i);
         drupe_text_printf(p->text, "}\n");
@@ -378,8 +393,8 @@ static void print_flat(const printer *p)
         drupe_text_printf(p->text, "}\n");
         return;
     }
-    drupe_text_printf(p->text, "const %s n = p.n, step = ITEMS(0);\n%s i = %d * (%s)ITEM(0);\n", index, index, width,
-                      index);
+    drupe_text_printf(p->text, "const %s n = p.n, step = ITEMS(0);\n%s i = %d * (%s)ITEM(0);\n", index, index,
+                      width, index);
     print_line(p, "i", "n");
     if (width == 1) return;
     drupe_text_printf(p->text, "i = n / %d * %d + ITEM(0);\nif (i < n) {\n", width, width);
@@ -394,17 +409,18 @@ static void print_inner_strides(const printer *p)
             drupe_text_printf(p->text, "const %s s%d = p.strides[%d][%d];\n", p->index, k, k, p->f->ndim - 1);
 }
 
-/* Rows are the second dimension of work-items, so that no element has a division of its own. Those of one group
- * lie together: what they share of an operand is in its cache. */
+/* Rows are the second dimension of work-items, so that no element has a division of its own. Those of one
+ * group lie together: what they share of an operand is in its cache. */
 static void print_rows(const printer *p)
 {
     const char *index = p->index;
     print_inner_strides(p);
-    drupe_text_printf(p->text,
-                      "const %s length = p.shape[%d], rows = p.rows, step = ITEMS(0), below = PLACES(1);\n"
-                      "%s row = GROUP(1) * below * p.each + PLACE(1);\n"
-                      "for (int each = p.each; each > 0 && row < rows; each--, row += below) {\n%s rest = row;\n",
-                      index, p->f->ndim - 1, index, index);
+    drupe_text_printf(
+        p->text,
+        "const %s length = p.shape[%d], rows = p.rows, step = ITEMS(0), below = PLACES(1);\n"
+        "%s row = TEAM(1) * below * p.each + PLACE(1);\n"
+        "for (int each = p.each; each > 0 && row < rows; each--, row += below) {\n%s rest = row;\n",
+        index, p->f->ndim - 1, index, index);
     print_row(p);
     drupe_text_printf(p->text, "%s j = %d * (%s)ITEM(0);\n", index, p->form.width, index);
     print_line(p, "j", "length");
@@ -430,9 +446,10 @@ static void print_spans(const printer *p)
 static void print_kernel(const printer *p, const char *name)
 {
     const drupe_fused *f = p->f;
-    drupe_text_printf(p->text, "KERNEL %s(", name);
+    drupe_text_printf(p->text, "%s %s(", p->target->gpu_form && f->ndim ? "KERNEL_OF_ROWS" : "KERNEL", name);
     for (int k = 0; k < f->noperands; k++)
-        drupe_text_printf(p->text, "GLOBAL %s%s *p%d, ", f->operands[k].output ? "" : "const ", stored_type(p, k)->cl, k);
+        drupe_text_printf(p->text, "GLOBAL %s%s *p%d, ", f->operands[k].output ? "" : "const ",
+                          stored_type(p, k)->cl, k);
     drupe_text_printf(p->text, "const fused_params p)\n{\n");
     for (int k = 0; k < f->nconstants; k++) {
         const dtype_row *row = type_of(f->constants[k].dtype);
@@ -459,10 +476,12 @@ drupe_status drupe_fused_print(const drupe_target *target, const drupe_fused *f,
     drupe_fused_recipe(f, &p->form, &recipe);
     drupe_fused_name(&recipe, name);
     p->index = p->form.wide ? "i64" : "i32";
-    drupe_text_printf(text,
-                      "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED 0\n#define KIND_INT 0\n"
-                      "#define KIND_UINT 0\n#define KIND_FLOAT 0\n",
-                      target->gpu_form, target->fp64);
+    drupe_text_printf(
+        text,
+        "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED 0\n#define KIND_INT 0\n"
+        "#define KIND_UINT 0\n#define KIND_FLOAT 0\n",
+        target->gpu_form, target->fp64);
+    if (target->gpu_form) drupe_text_printf(text, "#define GROUP %zu\n", target->group);
     drupe_render_lines(text, TEXT_DIALECT);
     drupe_render_lines(text, TEXT_FUSED);
     if (needs_helpers(p, -1)) drupe_render_lines(text, TEXT_NUMERIC);

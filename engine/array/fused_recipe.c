@@ -5,10 +5,11 @@
 #include <string.h>
 
 /* Measured on an H100: twice as much in a work-item's hand is a tenth less of the bandwidth. */
-#define PACK_BYTES   16
-#define LANES_APART  2
-#define WEIGHT_MOST  256 /* elements of a work-item, times what their steps weigh: registers and text have an end */
-#define STEP_HEAVY   8
+#define PACK_BYTES  16
+#define LANES_APART 2
+#define WEIGHT_MOST                                                                                          \
+    256 /* elements of a work-item, times what their steps weigh: registers and text have an end */
+#define STEP_HEAVY 8
 /* And so many more that work-items look ahead still fit int. */
 #define INT_ELEMENTS (((drupe_i64)1 << 30) - (1 << 20))
 
@@ -102,14 +103,9 @@ void drupe_fused_form(const drupe_target *target, const drupe_fused *f, fused_fo
 void drupe_fused_recipe(const drupe_fused *f, const fused_form *form, fused_recipe *recipe)
 {
     uint8_t *to = recipe->bytes;
-    const uint8_t head[] = {SHAPE_FUSED,
-                            form->wide,
-                            form->width,
-                            form->lanes,
-                            (uint8_t)f->ndim,
-                            (uint8_t)f->noperands,
-                            (uint8_t)f->nsteps,
-                            (uint8_t)f->nconstants};
+    const uint8_t head[] = {
+        SHAPE_FUSED,           form->wide,         form->width,           form->lanes, (uint8_t)f->ndim,
+        (uint8_t)f->noperands, (uint8_t)f->nsteps, (uint8_t)f->nconstants};
     memcpy(to, head, sizeof(head));
     to += sizeof(head);
     for (int k = 0; k < f->noperands; k++) {

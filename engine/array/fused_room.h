@@ -1,12 +1,12 @@
 /* Fused kernels on OpenCL devices: their recipes, their texts, and when they are built.
  *
- * Reading order: fused_recipe.c, fused_print.c, fused_build.c, fused_launch.c. Statuses as in drupe/status.h; all
- * functions may be called from any thread. */
+ * Reading order: fused_recipe.c, fused_print.c, fused_build.c, fused_launch.c. Statuses as in drupe/status.h;
+ * all functions may be called from any thread. */
 #ifndef DRUPE_FUSED_ROOM_H
 #define DRUPE_FUSED_ROOM_H
 
 #include "array/array_room.h"
-#include "kernels/fused.h"
+#include "generated/drupe_fused.h"
 
 /* --- fused_recipe.c -------------------------------------------------------------------------------------
  */
@@ -50,8 +50,8 @@ void drupe_render_lines(drupe_text *text, int which);
 
 /* --- fused_print.c -------------------------------------------------------------------------------------- */
 
-/* The text of the program whose one kernel, called drupe_fused_name(), is `f`. Its arguments are the operands'
- * pointers, in their order, and a struct that drupe_fused_fill() fills. */
+/* The text of the program whose one kernel, called drupe_fused_name(), is `f`. Its arguments are the
+ * operands' pointers, in their order, and a struct that drupe_fused_fill() fills. */
 drupe_status drupe_fused_print(const drupe_target *target, const drupe_fused *f, drupe_text *text);
 
 /* --- fused_build.c --------------------------------------------------------------------------------------
@@ -78,8 +78,9 @@ void drupe_fused_forget(drupe_target *target);
 size_t drupe_fused_fill(const drupe_fused *f, const fused_form *form, size_t each,
                         uint64_t params[FUSED_PARAMS_MOST]);
 
-/* Launch the kernel of `f`, where it is ready; else *launched is false, and nothing has happened. `s` has queue,
- * label, effects (operand k in bit k) and so on, and no memories: those are `memories`, one for each operand. */
+/* Launch the kernel of `f`, where it is ready; else *launched is false, and nothing has happened. `s` has
+ * queue, label, effects (operand k in bit k) and so on, and no memories: those are `memories`, one for each
+ * operand. */
 drupe_status drupe_fused_launch(drupe_target *target, const drupe_fused *f, const drupe_submission *s,
                                 struct drupe_memory *const *memories, bool *launched);
 

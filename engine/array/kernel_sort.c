@@ -17,7 +17,7 @@ typedef struct sorter {
 
 bool drupe_kernel_sorts(const drupe_target *target, const drupe_sort *sort)
 {
-    return drupe_target_remote(target) && sort->n < INT32_MAX / 2 && target->group == 256;
+    return drupe_target_remote(target) && sort->n < INT32_MAX / 2 && target->group >= SORT_DIGITS;
 }
 
 static drupe_status launch(const sorter *s, int variant, const drupe_array *const *arrays, size_t count,

@@ -136,6 +136,8 @@ drupe_status drupe_array_random(const drupe_array *state, const drupe_random_req
     size_t n = 1;
     for (int i = 0; i < ndim; i++) n *= shape[i];
     DRUPE_TRY(check(state, request, dtype, n));
+    /* A draw that did not run, because work before it failed, left the state as it was. */
+    drupe_memory_accept(state->memory);
     DRUPE_TRY(drupe_array_result(state->queue, DRUPE_MEM_DEVICE, dtype, ndim, shape, out));
     if (out->size == 0) return DRUPE_OK;
     const random_params params = {*request, out->size, drupe_dtype_size(dtype), dtype == DRUPE_BOOL};

@@ -27,7 +27,7 @@ typedef enum kernel_shape {
     SHAPE_SORT,
     SHAPE_UNIQUE,
     SHAPE_RANDOM,
-    SHAPE_FUSED /* has a longer recipe: fused_room.h */
+    SHAPE_FUSED /* of the host: one kernel, which is told what to do. Else there are many: fused_room.h */
 } kernel_shape;
 #define SCAN_PRODUCT   1 /* bits of a scan's variant */
 #define SCAN_SUMS      2

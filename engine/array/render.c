@@ -27,7 +27,8 @@ const char *drupe_render_value(const dtype_row *row)
     return drupe_dtype_row(row->compute)->cl;
 }
 
-/* A byte of a bool that is not 0 is true, whoever wrote it: what comes from one or goes to one is compared. */
+/* A byte of a bool that is not 0 is true, whoever wrote it: what comes from one or goes to one is compared.
+ */
 void drupe_render_cast(drupe_text *text, const char *name, const dtype_row *from, const dtype_row *to)
 {
     const bool part = from->kind == KIND_COMPLEX && to->kind != KIND_COMPLEX;
@@ -234,6 +235,7 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
     drupe_text_printf(text,
                       "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n#define NAME %s\n",
                       target->gpu_form, target->fp64, target->checked, name);
+    if (target->gpu_form) drupe_text_printf(text, "#define GROUP %zu\n", target->group);
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);
     define_types(text, key);
@@ -264,6 +266,10 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
 void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size)
 {
     kernel_parts parts, *const key = &parts;
+    if (recipe->bytes[0] == SHAPE_FUSED) {
+        snprintf(name, size, "fused");
+        return;
+    }
     drupe_recipe_read(recipe, key);
     const char *suffix = drupe_dtype_row((drupe_dtype)key->compute)->suffix;
     const op_row *row = drupe_op_row(key->op);

@@ -27,15 +27,15 @@ static void target_close(drupe_target *t)
     drupe_context_release(t->context);
 }
 
-/* DRUPE_FORM=cpu or gpu asks for kernels in OpenCL C, in this form, of every device that takes them; it is
- * there for tests. Otherwise the precompiled kernels run wherever they can. */
+/* DRUPE_FORM=cpu or gpu asks for kernels in OpenCL C, in this form, of every CPU that takes them; it is there
+ * for tests. Otherwise the precompiled kernels run wherever they can. Other devices have one form. */
 static void choose_kernels(drupe_target *t)
 {
     const uint64_t languages = drupe_device_number(t->device, DRUPE_INFO_LANGUAGES, DRUPE_LANG_OPENCL_C);
     const char *form = getenv("DRUPE_FORM");
     const bool gpu = form && strcmp(form, "gpu") == 0, cpu = form && strcmp(form, "cpu") == 0;
     t->builtin = (languages & DRUPE_LANG_BUILTIN) && !((gpu || cpu) && (languages & DRUPE_LANG_OPENCL_C));
-    t->gpu_form = !t->builtin && (gpu || (!cpu && !t->cpu));
+    t->gpu_form = !t->builtin && (gpu || !t->cpu);
 }
 
 static void target_describe(drupe_target *t)

@@ -1,6 +1,5 @@
 /* Places of the largest (VARIANT 0) or least elements: a team of work-items to an output or split, whose state is a
  * place and its element. Of equal ones the first counts, and a NaN comes before everything. */
-#define GROUP 256
 #define AHEAD 4
 static inline int comes_before(TC x, i64 i, TC y, i64 j)
 {

@@ -2,16 +2,18 @@
  * the types and helpers of numeric.h, complex.cl and half.h.
  *
  *   INLINED          a function that is made part of its callers
+ *   KERNEL_OF_ROWS   KERNEL, for groups of two dimensions
  *   ITEM(d), ITEMS(d)  this work-item's number in dimension d, and how many there are
- *   GROUP(d), PLACE(d), PLACES(d)  its group's number, its own in the group, and how many the group has
+ *   TEAM(d), PLACE(d), PLACES(d)  its group's number, its own in the group, and how many the group has
  *   CONSTANT(T, p), CONSTANT_PAIR(T, p)  a value of type T, or two, in the bytes at p
  *   TAKE_HOW(w, T, x, p, i)  elements p[i] to p[i + w - 1], of type T, to the array x; aligned to all of them
  *   GIVE_HOW(w, T, x, p, i)  the other way round
  *   HALVED(x)        a float rounded to float16 */
 #define INLINED                static inline __attribute__((always_inline))
+#define KERNEL_OF_ROWS         __kernel void
 #define ITEM(d)                get_global_id(d)
 #define ITEMS(d)               get_global_size(d)
-#define GROUP(d)               get_group_id(d)
+#define TEAM(d)                get_group_id(d)
 #define PLACE(d)               get_local_id(d)
 #define PLACES(d)              get_local_size(d)
 #define CONSTANT(T, p)         (*(const T *)(p))

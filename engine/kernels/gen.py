@@ -2,12 +2,13 @@
 """Turn the tables (*.toml) and the shape files into what the engine compiles.
 
     gen.py --out FOLDER    write the build's files: ops_table.inc, sources.inc, drupe_params.h, drupe_params_gpu.h,
-                           drupe_half.h, host_casts.inc, host_kernels.inc and host_VARIANT.c, which compile it for one
-                           instruction set
+                           drupe_half.h, drupe_fused.h, host_casts.inc, host_kernels.inc and host_VARIANT.c, which
+                           compile it for one instruction set
     gen.py --write         rewrite the files that are checked in (include/drupe/ops.def)
     gen.py --check         fail if a checked-in file is not what the table says"""
 import argparse
 import pathlib
+import re
 import sys
 import tomllib
 
@@ -27,6 +28,13 @@ MULTIPLY = {"bool": "(r | (x & y))", "int": "T(add)(r, T(mul)(x, y))", "uint": "
             "float": "((r) + (x) * (y))", "complex": "((r) + T(times)(x, y))"}
 SEQUENCE = {"int": "T(add)(start, T(mul)(step, i))", "float": "((start) + (TC)(i) * (step))",
             "complex": "((start) + (step) * (TREAL)(i))"}
+# What gives the same bits in a vector of any width and by itself, or has no form for vectors (such as the functions of
+# complex numbers that libm has). Of what else an expression for floats or complex numbers calls, there may be several.
+EXACT = {"fabs", "sqrt", "ceil", "floor", "trunc", "rint", "copysign", "nextafter", "signbit", "half_next", "(TC)",
+         "(TR)", *(f"T({name})" for name in (
+             "mod", "floordiv", "mul", "div", "reciprocal", "equal", "real", "imag", "conj", "round", "isfinite",
+             "isinf", "isnan", "sqrt", "exp", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos",
+             "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"))}
 SEQUENCES = ("int64", "float64", "complex128")  # what the host computes sequences in
 
 
@@ -91,6 +99,10 @@ class Table:
 
 def is_narrowed(op, dtype):
     return op.get("narrow", False) and dtype["kind"] in ("int", "uint") and dtype["size"] < 4
+
+
+def is_exact(expr, kind):
+    return kind not in ("float", "complex") or set(re.findall(r"(?:T\(\w+\)|\(T[CR]\)|\w+)(?=\()", expr)) <= EXACT
 
 
 def expression(op, kind):
@@ -273,6 +285,7 @@ class HostKernels:
 
     def __init__(self, table):
         self.table, self.names = table, []
+        self.kernels = {"elementwise": {}, "reduction": {}}  # of operations by number: (compute type, name)
         self.out = [NOTICE, '#include "kernels/host_run.h"\n#include "kernels/host_reduce.h"\n']
 
     def emit(self, shape, name, compute, defines):
@@ -316,10 +329,15 @@ class HostKernels:
             self.out.append(f'MAP_KERNEL({name}, {op["name"]}_{same["short"]}_loop, {moves}, {op["arity"]}, '
                             f'{result["index"]}, {types})')
             return
-        self.emit("map.cl", name, compute, body | {"TR": result["c"], "TR_ID": result["index"],
-                                                   "ARITY": op["arity"], "MOVES": moves, "TC_IDS": types})
+        text = expression(op, compute["kind"])
+        self.emit("map.cl", name, compute, body | {
+            "TR": result["c"], "TR_ID": result["index"], "ARITY": op["arity"], "MOVES": moves, "TC_IDS": types,
+            "WHOLE": int(not is_exact(text, compute["kind"]))})
 
-    def operation(self, op):
+    def operation(self, number, op):
+        kind = "reduction" if op["kind"] == "reduction" else "elementwise"
+        self.kernels[kind][number] = [(d["index"], f'{op["name"]}_{d["short"]}_kernel')
+                                      for d in self.table.compute_types(op)]
         inputs = "ab" if op["kind"] == "reduction" else "abc"[:op["arity"]]
         for compute in self.table.compute_types(op):
             body = {f"OP({', '.join(inputs)})": f'({expression(op, compute["kind"])})'}
@@ -342,16 +360,30 @@ class HostKernels:
                           {"SEQUENCE(start, step, i)": SEQUENCE[compute["kind"]]})
                 self.entry("sequence", compute, 2)
 
+    def fused(self):
+        """What the steps of a fused kernel run: kernels by the numbers of operations and of compute types."""
+        self.out.append("#if !DRUPE_CHECKED")
+        for table, of, kind in (("FUSED_MAPS", "map_kernel", "elementwise"),
+                                ("FUSED_REDUCTIONS", "reduce_kernel", "reduction")):
+            rows = self.kernels[kind]
+            self.out.append(f"static const {of} *const {table}[][{len(self.table.dtypes)}] = {{")
+            self.out += [f'    [{number}] = {{{", ".join(f"[{i}] = &{name}" for i, name in row)}}},'
+                         for number, row in rows.items()]
+            self.out.append("};")
+        self.out.append('#include "kernels/host_fused.h"\n#endif')
+
     def text(self):
-        for op in self.table.ops:
-            self.operation(op)
+        for number, op in enumerate(self.table.ops):
+            self.operation(number, op)
         self.others()
+        self.fused()
         out = self.out
         out.append("\n/* Sorted by name. */\nextern const drupe_builtin DRUPE_VARIANT_TABLE[];\n"
                    "extern const size_t DRUPE_VARIANT_COUNT;\nconst drupe_builtin DRUPE_VARIANT_TABLE[] = {")
-        out += [f'    {{"{name}", {count} + DRUPE_CHECKED, {function}}},'
-                for name, count, function in sorted(self.names)]
-        out.append(f"}};\nconst size_t DRUPE_VARIANT_COUNT = {len(self.names)};")
+        for name, count, function in sorted([*self.names, ("fused", "1 + DRUPE_FUSED_POINTERS", "fused")]):
+            row = f'    {{"{name}", {count} + DRUPE_CHECKED, {function}}},'
+            out += ["#if !DRUPE_CHECKED", row, "#endif"] if name == "fused" else [row]
+        out.append("};\nconst size_t DRUPE_VARIANT_COUNT = sizeof(DRUPE_VARIANT_TABLE) / sizeof(drupe_builtin);")
         return "\n".join(out) + "\n"
 
 
@@ -386,6 +418,7 @@ def main():
         write(options.out / "drupe_params.h", (HERE / "params.h").read_text())
         write(options.out / "drupe_params_gpu.h", (HERE / "params_gpu.h").read_text())
         write(options.out / "drupe_half.h", (HERE / "half.h").read_text())
+        write(options.out / "drupe_fused.h", (HERE / "fused.h").read_text())
     if options.write:
         for path, text in checked_in.items():
             write(path, text)

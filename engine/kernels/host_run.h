@@ -156,11 +156,35 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
 
 /* The kernel `name` of a loop, with the types of its result and of its inputs. */
 #define MAP_KERNEL(name, loop, moves, arity, result, ...)                                                    \
+    static const map_kernel CAT(name, _kernel) = {loop, moves, arity, result, {__VA_ARGS__}};                \
     static void name(size_t begin, size_t end, size_t size, const void *const *args)                         \
     {                                                                                                        \
-        static const map_kernel kernel = {loop, moves, arity, result, {__VA_ARGS__}};                        \
-        map_run(&kernel, begin, end, size, args);                                                            \
+        map_run(&CAT(name, _kernel), begin, end, size, args);                                                \
     }
+
+/* Elements of the widest vector. */
+#define WHOLE_LANES(type) ((i64)(64 / sizeof(type)))
+#define WHOLE_BYTES       128 /* of so many complex numbers */
+
+/* A loop over functions of libm, which come in several widths that differ in their last bits. So the elements
+ * behind the last whole vector are one, too, and an element has the same result wherever it stands. */
+static void map_whole(void (*loop)(i64 n, void *out, const void *const *in), i64 n, void *out,
+                      const void *const *in, int arity, i64 in_size, i64 out_size, i64 lanes)
+{
+    _Alignas(64) char values[DRUPE_KERNEL_INPUTS][WHOLE_BYTES], results[WHOLE_BYTES];
+    const void *sources[DRUPE_KERNEL_INPUTS];
+    const i64 rest = n % lanes, whole = n - rest;
+    if (whole) loop(whole, out, in);
+    if (rest <= 0) return;
+    for (int i = 0; i < arity; i++) {
+        const char *from = (const char *)in[i] + whole * in_size;
+        for (i64 l = 0; l < lanes; l++)
+            memcpy(values[i] + l * in_size, from + (l < rest ? l * in_size : 0), (size_t)in_size);
+        sources[i] = values[i];
+    }
+    loop(lanes, results, sources);
+    memcpy((char *)out + whole * out_size, results, (size_t)(rest * out_size));
+}
 
 /* --- Sequences ------------------------------------------------------------------------------------------ */
 

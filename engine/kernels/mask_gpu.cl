@@ -2,7 +2,6 @@
  *
  * VARIANT 0   out[block] = how many of its elements are true
  *         1   out[d * room + k] = coordinate d of the k-th true element, `counts` of them being in front of a block */
-#define GROUP 256
 #define EACH 16
 static inline int true_at(GLOBAL const uchar *mask, i64 from, i64 to)
 {

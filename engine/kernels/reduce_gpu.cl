@@ -5,7 +5,6 @@
  *   column   a work-item per output or split, AHEAD loads at a time
  *
  * What keeps the memory busy is many loads on their way: nothing is combined before all of a round are issued. */
-#define GROUP 256
 #define AHEAD 8
 
 /* a / b of numbers that are not negative: 64-bit divisions take some hundred instructions. */

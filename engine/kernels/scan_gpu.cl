@@ -4,7 +4,6 @@
  * SUMS 0   the elements, beginning with what `before` says of the chunks in front, summed up themselves
  *
  * COLUMN 0: inner is 1, and a group works on a chunk of EACH elements to a work-item. COLUMN 1: a work-item. */
-#define GROUP 256
 #define EACH 8
 #define COMBINE(r, value)                                                                                    \
     {                                                                                                        \

@@ -6,7 +6,6 @@
  *         2   each tile's keys and places to where `before` says that its digits begin
  *         3   out = the elements at the places
  *         4   out = the places */
-#define GROUP  256
 #define DIGIT  4
 #define DIGITS 16
 #define TILE   (GROUP * SORT_EACH)

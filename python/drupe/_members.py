@@ -31,9 +31,12 @@ def _platform(doc):
 
 class Array(_Shown, ArrayMethods):
     __array_priority__ = 1000.0  # NumPy asks the operand with the highest
-    sycl_queue = _attribute("queue", "The same as `queue`.")
-    sycl_device = _attribute("device", "The same as `device`.")
-    sycl_context = _attribute("queue.context", "The context of its queue.")
+    sycl_queue = _attribute("queue", "The same as `queue`, as dpctl calls it.\n\n"
+                            ">>> x = zeros(2)\n>>> x.sycl_queue == x.queue\nTrue")
+    sycl_device = _attribute("device", "The same as `device`, as dpctl calls it.\n\n"
+                             ">>> x = zeros(2)\n>>> x.sycl_device == x.device\nTrue")
+    sycl_context = _attribute("queue.context", "The Context of its queue, as dpctl calls it.\n\n"
+                              ">>> x = zeros(2)\n>>> x.sycl_context == x.queue.context\nTrue")
 
     def __array_ufunc__(self, ufunc, method, /, *inputs, **options):
         """NumPy's functions of elements, computed on the device by the function of drupe.array that does the same.
@@ -105,7 +108,11 @@ class Array(_Shown, ArrayMethods):
 class DType:
     @property
     def dtype(self):
-        """The same type in NumPy, which is imported."""
+        """The same type in NumPy, which is imported.
+
+        >>> float32.dtype
+        dtype('float32')
+        """
         import numpy
 
         return numpy.dtype(self.name)

@@ -161,6 +161,7 @@ void runner_launch(runner *r, const launch *l)
     cl_int code;
     kernel_recipe recipe;
     drupe_recipe_make(&l->key, &recipe);
+    r->target.group = l->local; /* which is the same for all launches of a key */
     drupe_render_name(&r->target, &recipe, name, sizeof name);
     cl_program program = find_program(r, &l->key, name);
     cl_kernel kernel = clCreateKernel(program, name, &code);

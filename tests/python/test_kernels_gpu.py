@@ -36,6 +36,13 @@ CASES = {
         same(da.sum(put(small), axis=1), small.sum(axis=1, dtype=np.int64))
         same(da.sum(put(small)[:, 3:]), small[:, 3:].sum(dtype=np.int64))
     """,
+    "products": """
+        for dtype in "i4", "f4", "?", "c8":
+            for m, k, n in (1, 1, 1), (33, 17, 65), (16, 16, 16), (100, 3, 7), (3, 0, 2):
+                a, b = (rng.integers(0, 9, shape).astype(dtype) for shape in ((m, k), (k, n)))
+                same(put(a) @ put(b), a @ b)
+                same(put(a.T.copy()).T @ put(b), a @ b)
+    """,
     "places": """
         for dtype in "f4", "u1", "c8":
             x = rng.integers(0, 90, (3, 2003)).astype(dtype)
@@ -159,4 +166,14 @@ CASES = {
 def test_kernels(fresh, opencl, name):
     lines = CASES[name].splitlines()
     result = fresh(START + "\n".join(line[8:] for line in lines), DRUPE_FORM="gpu")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("group, call", ((4, "argmax"), (32, "argsort")))
+def test_devices_with_small_groups(fresh, opencl, group, call):
+    """PoCL says that a group holds so few work-items. Sorts take 16 at least."""
+    lines = [f"assert device.max_work_group_size == {group}",
+             "x = rng.permuted(np.arange(37 * 70, dtype='i4').reshape(37, 70), axis=1)",
+             "same(put(x) @ put(x).T, x @ x.T)", f"same(da.{call}(put(x), axis=1), np.{call}(x, axis=1))"]
+    result = fresh(START + "\n".join(lines), DRUPE_FORM="gpu", POCL_MAX_WORK_GROUP_SIZE=str(group))
     assert result.returncode == 0, result.stdout + result.stderr

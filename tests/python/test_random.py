@@ -246,6 +246,20 @@ def test_out(device):
     same(out, theirs.random((3, 4)))
 
 
+def test_a_draw_that_did_not_run(device):
+    """What failed before a draw leaves the generator where it was, and the next draw goes on from there."""
+    queue, other = drupe.Queue(device), da.random.default_rng(3, device=device)
+    generator = da.random.default_rng(3, queue=queue)
+    wrong = da.arange(10, queue=queue)[da.asarray([100], queue=queue)]
+    lost = generator.random(5)
+    for array in wrong, lost:
+        with pytest.raises(IndexError, match="100"):
+            array.asnumpy()
+    for draw in ("random", "standard_normal"):
+        np.testing.assert_array_equal(getattr(generator, draw)(4).asnumpy(), getattr(other, draw)(4).asnumpy())
+    assert generator.bit_generator.state == other.bit_generator.state
+
+
 def test_functions_of_the_module(device):
     with drupe.device(device):
         random.seed(42)

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import pathlib
 import re
+import warnings
 
 import pytest
 
@@ -180,28 +181,46 @@ def test_a_version_that_is_not_there():
         da.ones(2).__array_namespace__(api_version="2999.12")
 
 
+MODULES = {"": da, "linalg.": da.linalg, "fft.": da.fft, "random.": da.random}
+CLASSES = {"Array.": da.Array, "DType.": da.DType, "random.Generator.": da.random.Generator,
+           "random.SeedSequence.": da.random.SeedSequence,
+           "__array_namespace_info__().": type(da.__array_namespace_info__())}
+
+
 def explained():
-    """Public functions by name, and Array's methods; second names of a function once."""
+    """All that has a text of its own, by name: functions, classes and modules, and public members of classes; what has
+    several names once. Numbers and data types have none: DType has that of the types."""
     seen = {}
-    for name in da.__all__:
-        thing = getattr(da, name)
-        if callable(thing) and not inspect.isclass(thing):
-            seen.setdefault(id(thing), (name, thing))
-    for name, thing in vars(da.Array).items():
-        method = inspect.isfunction(thing) or inspect.ismethoddescriptor(thing) and callable(thing)
-        if method and not name.startswith("_") and name != "accept_contents":  # of work that failed
-            seen.setdefault(id(thing), (f"Array.{name}", thing))
+    for prefix, module in MODULES.items():
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not (isinstance(thing, (float, da.DType)) or thing is None):
+                seen.setdefault(id(thing), (prefix + name, thing))
+    for prefix, kind in CLASSES.items():
+        for name in dir(kind):
+            thing = inspect.getattr_static(kind, name)
+            if not name.startswith("_"):
+                seen.setdefault(id(thing), (prefix + name, thing))
     return sorted(seen.values(), key=lambda pair: pair[0])
+
+
+def test_what_is_explained():
+    """The names that the next test has are those of methods, attributes and classes, too."""
+    names = {name for name, _ in explained()}
+    assert {"Array", "Array.sum", "Array.shape", "Array.ndim", "Array.mT", "Array.sycl_queue", "DType.kind", "finfo",
+            "sin", "concat", "linalg", "linalg.LinAlgError", "linalg.eig", "fft.fft", "random.Generator.device",
+            "random.SeedSequence.spawn", "__array_namespace_info__().dtypes"} <= names
 
 
 @pytest.mark.parametrize("name, thing", explained(), ids=[name for name, _ in explained()])
 def test_texts_have_examples_that_hold(name, thing):
-    text = inspect.getdoc(thing)
-    assert text and ">>> " in text, f"{name} has no example"
+    text = inspect.cleandoc(thing.__doc__ or "")
+    assert ">>> " in text, f"{name} has no example"
     names = {name: getattr(da, name) for name in da.__all__ if name not in vars(builtins)}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     told = []
-    runner.run(parser.get_doctest(text, {**names, "da": da, "drupe": drupe}, name, None, 0), out=told.append)
+    with warnings.catch_warnings():
+        runner.run(parser.get_doctest(text, {**names, "da": da, "drupe": drupe}, name, None, 0), out=told.append)
     assert not runner.failures, "".join(told)
 
 

@@ -5,8 +5,8 @@
  * waits any more the thread goes on, its program goes to the disk cache, and the rest is dropped. A process
  * that ends meanwhile must not destroy what the compiler works with: it leaves at once.
  *
- * Builds that nobody waits for give way by their thread's nice value. To run only when all else idles would be
- * less: such a thread may not be scheduled for long, and others wait for the locks that a driver takes. */
+ * Builds that nobody waits for give way by their thread's nice value. To run only when all else idles would
+ * be less: such a thread may not be scheduled for long, and others wait for the locks that a driver takes. */
 #include "base/file.h"
 #include "core/program/program_room.h"
 #include "driver/driver.h"
@@ -210,8 +210,7 @@ void drupe_builds_end(uint64_t timeout_ns)
     if (drupe_core_check() != DRUPE_OK) return;
     pthread_mutex_lock(&builds.lock);
     for (drupe_build *one = builds.all; one; one = one->next) atomic_store(&one->stop, true);
-    while (builds.awaited && in_time)
-        in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
+    while (builds.awaited && in_time) in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
     pthread_mutex_unlock(&builds.lock);
     if (atomic_load(&builds.running)) drupe_exit_early(&builds.running);
 }

@@ -44,7 +44,8 @@ typedef struct drupe_random_request {
 } drupe_random_request;
 
 /* A new array of these numbers on the state's queue. `out` must be empty. DRUPE_E_INVALID for a state or a
- * type that is none; DRUPE_E_PLACEMENT for parameters on another queue. */
+ * type that is none; DRUPE_E_PLACEMENT for parameters on another queue. Work that did not run has left the
+ * state as it was, and the next draw goes on from there. */
 DRUPE_API drupe_status drupe_array_random(const drupe_array *state, const drupe_random_request *request,
                                           drupe_dtype dtype, int ndim, const size_t *shape,
                                           drupe_array *out) DRUPE_MUST_CHECK;

@@ -158,16 +158,26 @@ static void dtype_dealloc(PyObject *self)
 }
 
 static PyMemberDef dtype_members[] = {
-    {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name, such as \"float32\"."},
-    {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY, "Bytes of an element."},
-    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY, "\"b\", \"i\", \"u\", \"f\" or \"c\"."},
+    {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name.\n\n>>> float32.name\n'float32'"},
+    {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY,
+     "Bytes of an element.\n\n>>> complex64.itemsize\n8"},
+    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY,
+     "\"b\" of bool, \"i\" and \"u\" of integers with and without a sign, \"f\" of floats, \"c\" of complex "
+     "numbers.\n\n>>> uint8.kind\n'u'"},
     {"str", T_STRING_INPLACE, offsetof(drupe_py_dtype, typestr), READONLY,
-     "NumPy's type string, such as \"<f4\"."},
+     "NumPy's type string: byte order, kind, bytes.\n\n>>> float32.str\n'<f4'"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot dtype_slots[] = {
-    {Py_tp_doc, (void *)PyDoc_STR("DType(dtype)\n--\n\nA data type of arrays, by any of its names.")},
+    {Py_tp_doc,
+     (void *)PyDoc_STR(
+         "DType(dtype)\n--\n\nA data type of arrays, by any of its names.\n\n"
+         "dtype: a name, a code such as 'd', a class of Python's numbers, a type of NumPy or a DType. It is "
+         "equal to\nall of these, and drupe.array has one object for each. TypeError: arrays have no such "
+         "type.\n\n"
+         ">>> DType(float), DType('float64') is float64, float64 == 'd'\n"
+         "(drupe.array.float64, True, True)")},
     {Py_tp_new, DRUPE_PY_FUNCTION(dtype_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(dtype_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},

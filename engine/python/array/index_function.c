@@ -80,16 +80,7 @@ static drupe_py_state *arguments(PyObject *module, const char *function, PyObjec
                                  Py_ssize_t nargs, Py_ssize_t count, Py_ssize_t arrays)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (nargs != count) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", function, count, nargs);
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < arrays; i++) {
-        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array)) continue;
-        drupe_py_operand_refuse(args[i], function);
-        return NULL;
-    }
-    return drupe_py_enter(state) ? state : NULL;
+    return drupe_py_array_args(state, function, args, nargs, count, arrays) ? state : NULL;
 }
 
 static bool mode_arg(PyObject *object, drupe_index_mode *mode)
@@ -155,7 +146,7 @@ static PyObject *module_put(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (!state || !mode_arg(args[3], &mode)) return NULL;
     int found = drupe_py_operand_arg(state, args[2], &value);
     if (found == 0) drupe_py_operand_refuse(args[2], "put");
-    if (found <= 0) return NULL;
+    if (found <= 0 || (value.array && !drupe_py_settle(state, value.array))) return NULL;
     const drupe_array *x = drupe_py_array_of(args[0]);
     const drupe_index index = {drupe_py_array_of(args[1]), 0, 0};
     const drupe_selection selection = {&index, 1, 0, mode};
@@ -175,7 +166,7 @@ static PyObject *module_put_along(PyObject *module, PyObject *const *args, Py_ss
     if (!state) return NULL;
     int found = drupe_py_operand_arg(state, args[3], &value);
     if (found == 0) drupe_py_operand_refuse(args[3], "put_along_axis");
-    if (found <= 0) return NULL;
+    if (found <= 0 || (value.array && !drupe_py_settle(state, value.array))) return NULL;
     const drupe_array *x = drupe_py_array_of(args[0]);
     int axis = drupe_py_axis_arg(args[2], x->ndim, &axes);
     if (axis < 0) return NULL;
@@ -227,7 +218,8 @@ static PyObject *module_nonzero(PyObject *module, PyObject *const *args, Py_ssiz
     }
     drupe_array all = {0};
     PyObject *result = NULL;
-    if (mask && drupe_py_positions(state, drupe_py_array_of(mask), &all))
+    if (mask && drupe_py_settle(state, drupe_py_array_of(mask)) &&
+        drupe_py_positions(state, drupe_py_array_of(mask), &all))
         result = args[1] == Py_True ? drupe_py_array_wrap(state, &all) : rows_of(state, &all);
     drupe_array_clear(&all);
     Py_XDECREF(mask);

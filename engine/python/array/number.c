@@ -186,8 +186,12 @@ static int number_bool(PyObject *self)
 
 static PyType_Slot array_slots[] = {
     {Py_tp_doc,
-     (void *)PyDoc_STR("An array on a device. Made by drupe.array.asarray(), zeros() and their like;\n"
-                       "its work is queued, and only reading its elements waits.")},
+     (void *)PyDoc_STR(
+         "An array on a device. Made by drupe.array.asarray(), zeros() and their like;\n"
+         "its work is queued, and only reading its elements waits.\n\n"
+         "Its data type is one of 14, it has up to 32 axes, and operators and indices work as NumPy's\n"
+         "do. An error that depends on values alone comes where elements are read.\n\n"
+         ">>> x = asarray([[1, 2], [3, 4]])\n>>> (2 * x)[:, 0].tolist()\n[2, 6]")},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(drupe_py_array_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(drupe_py_array_repr)},

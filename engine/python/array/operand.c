@@ -245,7 +245,9 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^
                                                    (uint64_t)(wanted + 1) << 48);
-    drupe_status status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+    /* Others may get hold of a temporary operand while the GIL is not held. */
+    const bool spent = !thread && Py_REFCNT(object) == 1;
+    drupe_status status = drupe_array_reduce_over(op, array, axes, keep != 0, wanted, spent, &result);
     first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
     return drupe_py_array_wrap(state, &result);
@@ -265,6 +267,19 @@ static bool parts_kept(const drupe_array *array, const drupe_operand *value)
                  "complex numbers do not fit into %s: take drupe.array.real(x) or drupe.array.imag(x) first",
                  drupe_dtype_name(array->dtype));
     return false;
+}
+
+PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array, drupe_dtype dtype)
+{
+    const drupe_array wanted = {.dtype = dtype};
+    const drupe_operand operand = {.array = array};
+    drupe_array result;
+    if (!parts_kept(&wanted, &operand)) return NULL;
+    PyThreadState *thread = first_begin(state, warm_key(WARM_ASSIGN, array, NULL) ^ (uint64_t)(dtype + 1) << 59);
+    drupe_status status = drupe_array_cast(array, dtype, &result);
+    first_end(thread);
+    if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
+    return drupe_py_array_wrap(state, &result);
 }
 
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value)
@@ -304,6 +319,7 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         return NULL;
     }
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
+    if (!drupe_py_settle(state, left) || !drupe_py_settle(state, right)) return NULL;
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
     drupe_status status = drupe_array_matmul(left, right, &result);

@@ -186,7 +186,7 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
 {
     size_t shape[DRUPE_MAX_DIMS];
     int ndim = reshape_arg(shape_object, array->size, shape);
-    if (ndim < 0) return NULL;
+    if (ndim < 0 || !drupe_py_settle(state, array)) return NULL;
     if (copy <= 0) {
         drupe_array view = {0};
         drupe_array_view(array, &view);
@@ -257,6 +257,7 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
 static PyObject *array_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
+    if (!drupe_py_settle(drupe_py_state_of(self), drupe_py_array_of(self))) return NULL;
     drupe_memory *memory = drupe_py_array_of(self)->memory;
     if (!memory) Py_RETURN_NONE;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);
@@ -337,6 +338,7 @@ static PyObject *view_of(drupe_py_state *state, PyObject *object, PyObject *argu
         return NULL;
     }
     drupe_array view = {0};
+    if (!drupe_py_settle(state, drupe_py_array_of(object))) return NULL;
     drupe_array_view(drupe_py_array_of(object), &view);
     drupe_status status = change(&view, argument);
     if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);

@@ -43,6 +43,9 @@ static inline drupe_array *drupe_py_array_of(PyObject *object)
 {
     return &((drupe_py_array *)object)->array;
 }
+/* Have the values of an array that is pending submitted, before anything but its attributes is used; an operand
+ * of an operation, a reduction or an assignment may stay pending. False with an exception. */
+bool drupe_py_settle(drupe_py_state *state, const drupe_array *array);
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array);
 /* shape= : the number of dimensions, or -1. */
 int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS]);
@@ -112,11 +115,7 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
 PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array, drupe_queue *queue,
                                  drupe_mem_kind kind, drupe_dtype dtype);
 /* The same, where `array` is. */
-static inline PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array,
-                                            drupe_dtype dtype)
-{
-    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
-}
+PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array, drupe_dtype dtype);
 /* The only element as a Python scalar. */
 PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array);
 /* A list of lists, or a scalar for no dimensions. */

@@ -59,6 +59,7 @@ static PyObject *linear(PyObject *module, PyObject *args)
     for (int i = 0; i < 2; i++) {
         if (drupe_py_is(state, objects[i], DRUPE_PY_TYPE_Array)) {
             in[i] = drupe_py_array_of(objects[i]);
+            if (!drupe_py_settle(state, in[i])) return NULL;
         } else if (i == 0 || objects[i] != Py_None) {
             drupe_py_operand_refuse(objects[i], drupe_array_linear_name(op));
             return NULL;
@@ -103,6 +104,7 @@ static PyObject *diagonal(PyObject *module, PyObject *args)
     if (offset < -DIAGONAL_MOST || offset > DIAGONAL_MOST)
         offset = offset < 0 ? -DIAGONAL_MOST : DIAGONAL_MOST;
     drupe_array view = {0};
+    if (!drupe_py_settle(state, drupe_py_array_of(x))) return NULL;
     drupe_array_view(drupe_py_array_of(x), &view);
     diagonal_take(&view, offset);
     return drupe_py_array_wrap(state, &view);

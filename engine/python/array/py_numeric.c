@@ -15,7 +15,8 @@ static bool count_check(const char *function, Py_ssize_t nargs, Py_ssize_t wante
 
 static const drupe_array *array_arg(drupe_py_state *state, PyObject *object, const char *function)
 {
-    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return drupe_py_array_of(object);
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array))
+        return drupe_py_settle(state, drupe_py_array_of(object)) ? drupe_py_array_of(object) : NULL;
     drupe_py_operand_refuse(object, function);
     return NULL;
 }
@@ -54,7 +55,7 @@ static bool parameter_arg(drupe_py_state *state, PyObject *object, const drupe_a
 {
     *array = drupe_py_is(state, object, DRUPE_PY_TYPE_Array) ? drupe_py_array_of(object) : NULL;
     *number = *array ? 0 : PyFloat_AsDouble(object);
-    return !PyErr_Occurred();
+    return *array ? drupe_py_settle(state, *array) : !PyErr_Occurred();
 }
 
 static PyObject *numeric_random(PyObject *module, PyObject *const *args, Py_ssize_t nargs)

@@ -15,9 +15,11 @@ bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *
         return false;
     }
     for (Py_ssize_t i = 0; i < arrays; i++) {
-        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array)) continue;
-        drupe_py_operand_refuse(args[i], function);
-        return false;
+        if (!drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array)) {
+            drupe_py_operand_refuse(args[i], function);
+            return false;
+        }
+        if (!drupe_py_settle(state, drupe_py_array_of(args[i]))) return false;
     }
     return true;
 }
@@ -106,7 +108,7 @@ static bool optional_arg(drupe_py_state *state, PyObject *object, const char *fu
         return false;
     }
     *array = drupe_py_array_of(object);
-    return true;
+    return drupe_py_settle(state, *array);
 }
 
 static PyObject *order_search(PyObject *module, PyObject *const *args, Py_ssize_t nargs)

@@ -51,7 +51,10 @@ static const struct {
      "raised, where that is known."},
     {DRUPE_E_LINALG, "LinAlgError", &PyExc_ValueError,
      "Look at the matrices: linalg.cond() and linalg.matrix_rank() tell how near to singular they are.",
-     "A matrix is singular or not positive definite, or an iteration does not converge."},
+     "A matrix is singular or not positive definite, or an iteration does not converge.\n\n"
+     ">>> x = drupe.array.linalg.inv(drupe.array.zeros((2, 2)))\n"
+     ">>> try:\n...     x.asnumpy()\n... except drupe.array.linalg.LinAlgError:\n...     "
+     "print('singular')\nsingular"},
 };
 
 #define TABLE_SIZE (sizeof table / sizeof *table)

@@ -83,7 +83,8 @@ PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory);
 #define DRUPE_PY_ACCEPT_DOC                                                                                  \
     "accept_contents($self)\n--\n\n"                                                                         \
     "Accept the elements as they are although work that was to write them failed or did not run. Waits "     \
-    "for the queue; a failure there is still raised by the next wait."
+    "for the queue; a failure there is still raised by the next wait.\n\n"                                   \
+    ">>> x = drupe.array.zeros(2)\n>>> x.accept_contents()\n>>> x.tolist()\n[0.0, 0.0]"
 /* Drop what finished work of all queues has kept. Runs Python code. */
 void drupe_py_collect_all(void);
 /* Wait until no work of any queue uses the memory; failures stay to be told. False when interrupted. */

@@ -5,7 +5,13 @@ from drupe import _engine
 
 
 class HostCopyWarning(UserWarning):
-    """An operation has no kernel for the device: the host computed it, on copies there and back."""
+    """An operation has no kernel for the device: the host computed it, on copies there and back.
+
+    It comes once in a process. allow_host_copies(False) makes such operations an error.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", HostCopyWarning)
+    """
 
 
 def allow_host_copies(allow=True, /):

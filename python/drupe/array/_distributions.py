@@ -6,7 +6,17 @@ from drupe.array._drawing import Drawing, check, is_array, not_negative, ops, po
 
 
 class Generator(Drawing):
-    """A source of random numbers on one queue; made by default_rng()."""
+    """A source of random numbers on one queue; made by default_rng().
+
+    Its state lives on that queue, and drawing is work of it. `size` is the shape of what is drawn; None is the
+    shape that the parameters broadcast to. Numbers are float64 where the method does not say otherwise. A parameter is
+    a number or an array. TypeError: it is no real number; ValueError: it is a number that the distribution does not
+    allow. Such an element of an array gives NaN, or -1 among integers.
+
+    >>> rng = da.random.default_rng(42)
+    >>> rng.integers(10, size=3).tolist()
+    [9, 0, 1]
+    """
 
     def normal(self, loc=0.0, scale=1.0, size=None):
         """Normal numbers of mean `loc` and deviation `scale`.

@@ -121,17 +121,31 @@ class Drawing:
 
     @property
     def queue(self):
-        """The queue whose work the numbers are."""
+        """The Queue whose work the numbers are.
+
+        >>> rng = da.random.default_rng(1)
+        >>> rng.random(2).queue == rng.queue
+        True
+        """
         return self._state.queue
 
     @property
     def device(self):
-        """The device that the numbers are for."""
+        """The Device that the numbers are for.
+
+        >>> da.random.default_rng(1, device="host").device.filter_string
+        'host:cpu:0'
+        """
         return self._state.device
 
     @property
     def bit_generator(self):
-        """The generator's state, seed and position: see numpy.random.Philox."""
+        """The generator's state, seed and position: an object with the members state, seed_seq, advance() and spawn()
+        of numpy.random.Philox.
+
+        >>> da.random.default_rng(1).bit_generator.state["buffer_pos"]
+        4
+        """
         return _BitGenerator(self)
 
     def spawn(self, n_children):

@@ -46,8 +46,11 @@ class finfo:
     """The limits of a floating-point data type, or of an array's: bits, eps, max, min, smallest_normal, dtype. Those
     of a complex type are of its real and imaginary parts.
 
+    type: a data type or an array. ValueError: it is neither of floats nor of complex numbers.
+
     >>> finfo("complex64").dtype
-    drupe.array.float32"""
+    drupe.array.float32
+    """
 
     def __init__(self, type, /):
         dtype = _dtype(type)
@@ -65,7 +68,13 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer data type, or of an array's: bits, max, min, dtype."""
+    """The limits of an integer data type, or of an array's: bits, max, min, dtype.
+
+    type: a data type or an array. ValueError: it is not of integers.
+
+    >>> iinfo("int8").min, iinfo("int8").max
+    (-128, 127)
+    """
 
     def __init__(self, type, /):
         self.dtype = _dtype(type)
@@ -81,24 +90,45 @@ class iinfo:
 
 
 class _Info:
-    """What __array_namespace_info__() of the Python array API returns."""
+    """What __array_namespace_info__() of the Python array API returns.
+
+    >>> da.__array_namespace_info__().capabilities()["boolean indexing"]
+    True
+    """
 
     def capabilities(self):
-        """What is optional in the standard, and how many dimensions an array can have."""
+        """What is optional in the standard, and how many dimensions an array can have, as a dict.
+
+        >>> da.__array_namespace_info__().capabilities()["max dimensions"]
+        32
+        """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _engine._max_dims}
 
     def default_device(self):
-        """The device of arrays that are made without a word about it."""
+        """The Device of arrays that are made without a word about it.
+
+        >>> da.__array_namespace_info__().default_device() == da.zeros(1).device
+        True
+        """
         return _engine.empty(0).device
 
     def devices(self):
-        """All devices, as a tuple."""
+        """All devices, as a tuple.
+
+        >>> da.zeros(1).device in da.__array_namespace_info__().devices()
+        True
+        """
         import drupe
 
         return tuple(drupe.devices())
 
     def default_dtypes(self, *, device=None):
-        """The types of arrays that are made of Python's numbers, and of indices."""
+        """The types of arrays that are made of Python's numbers, and of indices, as a dict. device: the one whose
+        types they are, None for the default one.
+
+        >>> da.__array_namespace_info__().default_dtypes(device="host")["real floating"]
+        drupe.array.float64
+        """
         real = _engine.empty(0, device=device).dtype
         twin = _engine.dtypes["complex128" if real == "float64" else "complex64"]
         return {"real floating": real, "complex floating": twin, "integral": _engine.dtypes["int64"],
@@ -106,7 +136,11 @@ class _Info:
 
     def dtypes(self, *, device=None, kind=None):
         """The data types of the standard by name that the device has, of a kind as isdtype() knows them: float64 and
-        complex128 only where it has double precision. float16 is here, too, and no type of the standard."""
+        complex128 only where it has double precision. float16 is not among them, since the standard has no such type.
+
+        >>> list(da.__array_namespace_info__().dtypes(device="host", kind="complex floating"))
+        ['complex64', 'complex128']
+        """
         wide = (_engine.empty(0, device=device).device).has_aspect_fp64
         return {name: dtype for name, dtype in _engine.dtypes.items()
                 if name != "float16" and (wide or name not in _WIDE) and (kind is None or isdtype(dtype, kind))}

@@ -33,6 +33,8 @@ def vecdot(x1, x2, /, *, axis=-1):
 
     The axis is counted from the end: it is negative. ValueError if it has not the same size in both.
 
+    The result has the shape without that axis, and the common type.
+
     >>> da.vecdot(da.asarray([[1, 2], [3, 4]]), da.asarray([10, 1])).tolist()
     [12, 34]
     """
@@ -87,6 +89,8 @@ def dot(x1, x2, /):
     """NumPy's product: of vectors their inner product, of matrices the matrix product, with a number the product; else
     sums over the last axis of x1 and the last but one of x2.
 
+    The result has the common type. ValueError: the lengths of these axes differ.
+
     >>> da.dot(da.asarray([1, 2]), da.asarray([3, 4])).item()
     11
     """
@@ -100,6 +104,9 @@ def dot(x1, x2, /):
 def inner(x1, x2, /):
     """Sums of products over the last axes, without conjugation. With a number the product.
 
+    The result has the other axes of x1, then those of x2, and the common type. ValueError: the last axes differ in
+    length.
+
     >>> da.inner(da.asarray([[1, 2], [3, 4]]), da.asarray([1, 1])).tolist()
     [3, 7]
     """
@@ -111,6 +118,8 @@ def inner(x1, x2, /):
 def vdot(x1, x2, /):
     """The inner product of all elements, of which those of x1 are conjugated.
 
+    Both are flattened. The result has no dimensions, and the common type. ValueError: they differ in size.
+
     >>> da.vdot(da.ones((2, 2)), da.ones((2, 2))).item()
     4.0
     """
@@ -121,6 +130,8 @@ def vdot(x1, x2, /):
 def outer(x1, x2, /):
     """All products of an element of x1 with one of x2, as a matrix; arrays are flattened.
 
+    The result has shape (x1.size, x2.size) and the common type.
+
     >>> da.outer(da.asarray([1, 2]), da.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
@@ -130,6 +141,8 @@ def outer(x1, x2, /):
 
 def kron(x1, x2, /):
     """The Kronecker product: x2 once for each element of x1, times that.
+
+    The result has as many axes as the array with more of them; their sizes are multiplied. Its type is the common one.
 
     >>> da.kron(da.asarray([1, 10]), da.asarray([1, 2])).tolist()
     [1, 2, 10, 20]
@@ -144,6 +157,9 @@ def kron(x1, x2, /):
 
 def cross(x1, x2, /, *, axis=-1):
     """Cross products of vectors with three elements along an axis; the other axes broadcast.
+
+    The result has the common type. ValueError: another number of elements; IndexError: an axis that the arrays do not
+    have.
 
     >>> da.cross(da.asarray([1, 0, 0]), da.asarray([0, 1, 0])).tolist()
     [0, 0, 1]
@@ -162,6 +178,9 @@ def cross(x1, x2, /, *, axis=-1):
 def multi_dot(arrays, /):
     """The matrix product of several arrays, in the order that takes the fewest multiplications. The first and the last
     may be vectors.
+
+    arrays: a sequence of two arrays or more, which have two dimensions in between. ValueError: shapes that do not fit,
+    and fewer than two arrays.
 
     >>> da.linalg.multi_dot([da.ones((10, 2)), da.ones((2, 30)), da.ones(30)]).shape
     (10,)

@@ -43,7 +43,14 @@ def _mix(x, y):
 
 
 class SeedSequence:
-    """Entropy and the path of children that lead to a generator. None as entropy: 128 bits of the system's."""
+    """Entropy and the path of children that lead to a generator.
+
+    entropy: a non-negative integer, a sequence of them, or None for 128 bits of the system's. spawn_key: the path.
+    TypeError: entropy that is not made of integers; ValueError: one that is negative.
+
+    >>> da.random.SeedSequence(42)
+    SeedSequence(entropy=42, spawn_key=())
+    """
 
     def __init__(self, entropy=None, *, spawn_key=(), n_children_spawned=0):
         self.entropy = int.from_bytes(os.urandom(16), "little") if entropy is None else entropy
@@ -68,13 +75,21 @@ class SeedSequence:
         return pool
 
     def key(self):
-        """The two words of 64 bits that a Philox generator takes as its key."""
+        """The two words of 64 bits that a Philox generator takes as its key.
+
+        >>> len(da.random.SeedSequence(42).key())
+        2
+        """
         hashed = _Hash(0x8B51F9DD, 0x58F38DED)
         words = [hashed(word) for word in self._pool]
         return words[0] | words[1] << 32, words[2] | words[3] << 32
 
     def spawn(self, n_children):
-        """So many sequences that differ from this one, from each other and from those of other calls."""
+        """So many sequences that differ from this one, from each other and from those of other calls.
+
+        >>> [child.spawn_key for child in da.random.SeedSequence(42).spawn(2)]
+        [(0,), (1,)]
+        """
         first = self.n_children_spawned
         self.n_children_spawned += n_children
         return [SeedSequence(self.entropy, spawn_key=(*self.spawn_key, i))

@@ -58,6 +58,9 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
     x: real or complex, of any shape. n: how many elements are transformed; x is cut, or zeros are added to it. The
     result is complex and has n elements along the axis. ValueError for n < 1 and for an unknown norm.
 
+    The type is complex64 of float16, float32 and complex64, else complex128. IndexError: an axis that x does not have;
+    TypeError: x is no array.
+
     >>> da.fft.fft(da.asarray([1.0, 0.0, 0.0, 0.0])).real.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
@@ -67,6 +70,8 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
 
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of fft(): the same arguments, the opposite sign of the exponent, the factor 1/n.
+
+    Shapes, types and errors are those of fft().
 
     >>> da.fft.ifft(da.asarray([4.0, 0.0, 0.0, 0.0])).real.tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -78,6 +83,8 @@ def ifft(x, /, *, n=None, axis=-1, norm="backward"):
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of real elements along an axis: the first n // 2 + 1 elements of fft()'s; the others are their
     conjugates. TypeError for complex x. At half the cost of fft() where n is even.
+
+    n, the type and other errors: as for fft().
 
     >>> da.fft.rfft(da.ones(4)).real.tolist()
     [4.0, 0.0, 0.0]
@@ -92,6 +99,9 @@ def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     n: the length of the result, 2 (m - 1) for m elements of x unless it is given; an odd one has to be given. The
     imaginary part of the first element, and of the last one where n is even, is not looked at.
 
+    The type is float32 of float16, float32 and complex64, else float64. ValueError for n < 1; IndexError: an axis that
+    x does not have.
+
     >>> da.fft.irfft(da.asarray([4.0, 0.0, 0.0])).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
@@ -103,6 +113,8 @@ def hfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The transform of a signal whose elements n - j are the conjugates of elements j, of which x holds the first
     n // 2 + 1: n real elements. n is 2 (m - 1) for m elements of x unless it is given.
 
+    Types and errors are those of irfft().
+
     >>> da.fft.hfft(da.asarray([1.0, 0.0, 0.0])).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
@@ -112,6 +124,8 @@ def hfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of hfft(): from n real elements the first n // 2 + 1 of the signal. TypeError for complex x.
+
+    Types and other errors are those of rfft().
 
     >>> da.fft.ihfft(da.ones(4)).shape
     (3,)
@@ -160,6 +174,8 @@ def fftn(x, /, *, s=None, axes=None, norm="backward"):
     """fft() along several axes, all unless `axes` names them. `s` holds n for each of them; -1 is the axis's own
     length. ValueError when s and axes have different lengths.
 
+    Types and other errors are those of fft().
+
     >>> da.fft.fftn(da.ones((2, 2))).real.tolist()
     [[4.0, 0.0], [0.0, 0.0]]
     """
@@ -170,6 +186,8 @@ def fftn(x, /, *, s=None, axes=None, norm="backward"):
 def ifftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse of fftn(), with the same arguments.
 
+    Shapes, types and errors are those of fftn().
+
     >>> da.fft.ifftn(da.ones((2, 2))).real.tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
@@ -179,6 +197,8 @@ def ifftn(x, /, *, s=None, axes=None, norm="backward"):
 
 def rfftn(x, /, *, s=None, axes=None, norm="backward"):
     """rfft() along the last of the axes, then fft() along the others. TypeError for complex x.
+
+    Types and other errors are those of fftn().
 
     >>> da.fft.rfftn(da.ones((3, 4))).shape
     (3, 3)
@@ -194,6 +214,8 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse of rfftn(): ifft() along all axes but the last, then irfft(). `s` holds the lengths of the result;
     the last one is 2 (m - 1) unless it is given.
 
+    Types and errors are those of irfft() and fftn().
+
     >>> da.fft.irfftn(da.ones((3, 3))).shape
     (3, 4)
     """
@@ -208,6 +230,8 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
     """fftn() along two axes, the last two unless others are named. NumPy's name, not part of the array API.
 
+    Types and errors are those of fftn().
+
     >>> da.fft.fft2(da.ones((5, 2, 2)))[0, ...].real.tolist()
     [[4.0, 0.0], [0.0, 0.0]]
     """
@@ -216,6 +240,8 @@ def fft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
 
 def ifft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
     """ifftn() along two axes, the last two unless others are named.
+
+    Types and errors are those of ifftn().
 
     >>> da.fft.ifft2(da.ones((5, 2, 2)))[0, ...].real.tolist()
     [[1.0, 0.0], [0.0, 0.0]]
@@ -226,6 +252,8 @@ def ifft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
 def rfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
     """rfftn() along two axes, the last two unless others are named.
 
+    Types and errors are those of rfftn().
+
     >>> da.fft.rfft2(da.ones((5, 3, 4))).shape
     (5, 3, 3)
     """
@@ -234,6 +262,8 @@ def rfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
 
 def irfft2(x, /, *, s=None, axes=(-2, -1), norm="backward"):
     """irfftn() along two axes, the last two unless others are named.
+
+    Types and errors are those of irfftn().
 
     >>> da.fft.irfft2(da.ones((5, 3, 3))).shape
     (5, 3, 4)
@@ -260,6 +290,8 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
 
     d: the distance of samples. dtype: a real floating type, the default one if None. ValueError for n < 1.
 
+    The result has n elements.
+
     >>> da.fft.fftfreq(4, d=0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
     """
@@ -269,6 +301,8 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
     """The frequencies of the n // 2 + 1 elements of rfft(): 0, 1, ... n//2, each divided by n d.
+
+    d, dtype and errors: as for fftfreq().
 
     >>> da.fft.rfftfreq(4, d=0.5).tolist()
     [0.0, 0.5, 1.0]
@@ -288,6 +322,8 @@ def _shifted(x, axes, back):
 def fftshift(x, /, *, axes=None):
     """The elements with the zero frequency moved to the middle of the axes, all unless they are named.
 
+    x: an array of any shape and type. The result is a copy. IndexError: an axis that x does not have.
+
     >>> da.fft.fftshift(da.asarray([0, 1, -2, -1])).tolist()
     [-2, -1, 0, 1]
     """
@@ -296,6 +332,8 @@ def fftshift(x, /, *, axes=None):
 
 def ifftshift(x, /, *, axes=None):
     """The inverse of fftshift(), which differs from it along axes of odd length.
+
+    Arguments and errors are those of fftshift().
 
     >>> da.fft.ifftshift(da.asarray([-2, -1, 0, 1])).tolist()
     [0, 1, -2, -1]

@@ -2,6 +2,9 @@
 
 Everything is work of the arrays' queue, so a matrix that cannot be factored is told late: LinAlgError comes where the
 result is read, or at the end of the cell. drupe.array.providers() lists who computes it.
+
+>>> da.linalg.solve(da.asarray([[2., 0], [0, 4]]), da.asarray([2., 2])).tolist()
+[1.0, 0.5]
 """
 import math
 import operator
@@ -54,6 +57,9 @@ def solve(x1, x2, /):
     """The x of x1 @ x = x2, for a stack of square matrices x1. x2 is a vector, or a stack of matrices; stacks
     broadcast. LinAlgError if a matrix is singular.
 
+    x1: shape (..., n, n). x2: shape (n,) or (..., n, k). The result has x2's shape, broadcast. All are computed in
+    their common type, integers in float64. ValueError for other shapes; TypeError for float16.
+
     >>> da.linalg.solve(da.asarray([[2., 0], [0, 4]]), da.asarray([2., 4])).tolist()
     [1.0, 1.0]
     """
@@ -82,8 +88,11 @@ def _two(op, a, b, cutoff=-1.0):
 def inv(x, /):
     """The inverses of square matrices. LinAlgError if one is singular.
 
-    >>> da.linalg.inv(da.asarray([[2., 0], [0, 4]])).tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
+    x: an array of shape (..., n, n). The result has x's shape and type, float64 of integers and bool. ValueError for
+    other shapes; TypeError for float16.
+
+    >>> da.linalg.inv(da.asarray([[2., 1], [1, 1]])).tolist()
+    [[1.0, -1.0], [-1.0, 2.0]]
     """
     return _run("inv", x)[0]
 
@@ -91,8 +100,11 @@ def inv(x, /):
 def det(x, /):
     """The determinants of square matrices.
 
-    >>> da.linalg.det(da.asarray([[1., 2], [3, 4]])).item()
-    -2.0000000000000004
+    x: an array of shape (..., n, n). The result has shape (...) and x's type, float64 of integers and bool. ValueError
+    for other shapes; TypeError for float16.
+
+    >>> da.linalg.det(da.asarray([[2., 1], [1, 1]])).item()
+    1.0
     """
     return _run("det", x)[0]
 
@@ -100,6 +112,9 @@ def det(x, /):
 def slogdet(x, /):
     """Sign (of complex matrices a number of absolute value 1) and logarithm of the absolute value of determinants, as
     a tuple (sign, logabsdet): 0 and -inf of a singular matrix.
+
+    x: an array of shape (..., n, n). Both results have shape (...); the sign has x's type, the logarithm its real type,
+    float64 of integers and bool. ValueError for other shapes; TypeError for float16.
 
     >>> da.linalg.slogdet(da.eye(3)).sign.item()
     1.0
@@ -113,6 +128,8 @@ def lstsq(a, b, /, rcond=None):
     A tuple of x, of the sums of squares that remain for each column of b (empty unless `a` has full rank and more
     rows than columns), of the rank of `a`, and of its singular values. Those up to `rcond` times the largest count as
     zero; None is the precision of the type times the longer side. It waits for the rank.
+
+    a: an array of shape (m, n). b: shape (m,) or (m, k). ValueError for other shapes; TypeError for float16.
 
     >>> da.linalg.lstsq(da.asarray([[1., 0], [1, 1], [1, 2]]), da.asarray([1., 3, 5]))[2]
     2
@@ -137,6 +154,9 @@ def cholesky(x, /, *, upper=False):
     """The factor L, with zeros above its diagonal, of Hermitian matrices x = L @ L^H; `upper`: U of x = U^H @ U. Only
     that half of x is read. LinAlgError if a matrix is not positive definite.
 
+    x: an array of shape (..., n, n). The result has x's shape and type, float64 of integers and bool. ValueError for
+    other shapes; TypeError for float16.
+
     >>> da.linalg.cholesky(da.asarray([[4., 2], [2, 2]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
@@ -147,6 +167,9 @@ def qr(x, /, *, mode="reduced"):
     """Matrices x = Q @ R with orthonormal columns in Q and zeros below the diagonal of R, as a tuple (Q, R).
 
     Of a matrix with m rows and n columns Q has min(m, n) columns, or m with mode="complete". mode="r" gives R alone.
+
+    x: shape (..., m, n). Both have x's type, float64 of integers and bool. ValueError for an unknown mode and for fewer
+    than two dimensions; TypeError for float16.
 
     >>> da.linalg.qr(da.ones((3, 2))).R.shape
     (2, 2)
@@ -164,6 +187,9 @@ def svd(x, /, *, full_matrices=True):
     Of a matrix with m rows and n columns U is m by m and Vh n by n, or m by k and k by n, k = min(m, n), with
     full_matrices=False. LinAlgError if the iteration does not converge.
 
+    x: shape (..., m, n). U and Vh have x's type, S its real type, float64 of integers and bool. ValueError for fewer
+    than two dimensions; TypeError for float16.
+
     >>> da.linalg.svd(da.ones((3, 2)), full_matrices=False).U.shape
     (3, 2)
     """
@@ -172,6 +198,9 @@ def svd(x, /, *, full_matrices=True):
 
 def svdvals(x, /):
     """The singular values in descending order.
+
+    x: shape (..., m, n). The result has shape (..., min(m, n)) and the real type of x, float64 of integers and bool.
+    ValueError for fewer than two dimensions; TypeError for float16; LinAlgError if the iteration does not converge.
 
     >>> da.linalg.svdvals(da.asarray([[3., 0], [0, 4]])).tolist()
     [4.0, 3.0]
@@ -189,6 +218,10 @@ def eigh(x, /, *, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors, the columns, of Hermitian matrices, as a tuple (eigenvalues,
     eigenvectors). Only the lower half of x is read, or the upper one with UPLO="U".
 
+    x: an array of shape (..., n, n). The eigenvalues have shape (..., n) and the real type of x, the eigenvectors x's
+    shape and type, float64 of integers and bool. ValueError for other shapes; TypeError for float16; LinAlgError if the
+    iteration does not converge.
+
     >>> da.linalg.eigh(da.asarray([[2., 0], [0, 1]])).eigenvalues.tolist()
     [1.0, 2.0]
     """
@@ -198,6 +231,8 @@ def eigh(x, /, *, UPLO="L"):
 def eigvalsh(x, /, *, UPLO="L"):
     """The eigenvalues of Hermitian matrices in ascending order, as eigh() has them.
 
+    Shapes, types and errors are those of eigh().
+
     >>> da.linalg.eigvalsh(da.asarray([[2., 0], [0, 1]])).tolist()
     [1.0, 2.0]
     """
@@ -206,12 +241,26 @@ def eigvalsh(x, /, *, UPLO="L"):
 
 def eig(x, /):
     """Eigenvalues in no order and eigenvectors, the columns, of square matrices, as a tuple (eigenvalues,
-    eigenvectors). Both are complex. LinAlgError for elements that are not finite."""
+    eigenvectors). Both are complex. LinAlgError for elements that are not finite, and where the iteration does not
+    converge.
+
+    x: an array of shape (..., n, n). The eigenvalues have shape (..., n), the eigenvectors x's shape. Their type is
+    complex64 of float32 and complex64, else complex128. ValueError for other shapes; TypeError for float16.
+
+    >>> da.linalg.eig(da.asarray([[2., 0], [0, 1]])).eigenvalues.tolist()
+    [(2+0j), (1+0j)]
+    """
     return EigResult(*_run("eig", x))
 
 
 def eigvals(x, /):
-    """The eigenvalues of square matrices in no order, which are complex."""
+    """The eigenvalues of square matrices in no order, which are complex.
+
+    Shapes, types and errors are those of eig().
+
+    >>> da.linalg.eigvals(da.asarray([[2., 0], [0, 1]])).tolist()
+    [(2+0j), (1+0j)]
+    """
     return _run("eig", x, _VALUES)[0]
 
 
@@ -230,6 +279,9 @@ def matrix_rank(x, /, *, rtol=None):
     """The ranks of matrices: how many singular values are above rtol (a number, or an array that broadcasts with the
     stack) times the largest. None is the precision of the type times the longer side.
 
+    x: shape (..., m, n). The result has shape (...) and the type int64. ValueError for fewer than two dimensions;
+    TypeError for float16.
+
     >>> da.linalg.matrix_rank(da.ones((3, 3))).item()
     1
     """
@@ -244,7 +296,10 @@ def pinv(x, /, *, rtol=None):
     """The pseudo-inverses of matrices, by singular values; those up to rtol times the largest count as zero. None is
     the precision of the type times the longer side.
 
-    >>> da.linalg.pinv(da.ones((2, 1))).tolist()
+    x: shape (..., m, n). The result has shape (..., n, m) and x's type, float64 of integers and bool. ValueError for
+    fewer than two dimensions; TypeError for float16.
+
+    >>> da.round(da.linalg.pinv(da.ones((2, 1))), 6).tolist()
     [[0.5, 0.5]]
     """
     x = _floating("pinv", x)
@@ -258,6 +313,9 @@ def pinv(x, /, *, rtol=None):
 
 def matrix_power(x, n, /):
     """Square matrices multiplied with themselves: n factors, for negative n of the inverse.
+
+    x: an array of shape (..., n, n). The result has x's shape and type; of a negative n those of inv(). ValueError for
+    other shapes; TypeError where n is no integer; LinAlgError for a negative n if a matrix is singular.
 
     >>> da.linalg.matrix_power(da.asarray([[1, 1], [0, 1]]), 3).tolist()
     [[1, 3], [0, 1]]
@@ -284,6 +342,8 @@ def matrix_power(x, n, /):
 def matrix_transpose(x, /):
     """A view with the last two axes exchanged.
 
+    x: shape (..., m, n). The view has shape (..., n, m). ValueError for fewer than two dimensions.
+
     >>> da.linalg.matrix_transpose(da.ones((2, 3))).shape
     (3, 2)
     """
@@ -294,6 +354,8 @@ def matrix_transpose(x, /):
 
 def outer(x1, x2, /):
     """All products of an element of x1 with one of x2, both with one dimension, as a matrix.
+
+    x1: shape (m,). x2: shape (n,). The result has shape (m, n) and their common type. ValueError for other shapes.
 
     >>> da.linalg.outer(da.asarray([1, 2]), da.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -308,6 +370,8 @@ def outer(x1, x2, /):
 def diagonal(x, /, *, offset=0):
     """A view of the diagonals of matrices that begin `offset` to the right, or down for a negative one.
 
+    x: shape (..., m, n), of any type. ValueError for fewer than two dimensions.
+
     >>> da.linalg.diagonal(da.asarray([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
@@ -320,6 +384,8 @@ def diagonal(x, /, *, offset=0):
 def trace(x, /, *, offset=0, dtype=None):
     """The sums of those diagonals, in the type that sum() has.
 
+    x: shape (..., m, n). The result has shape (...). ValueError for fewer than two dimensions.
+
     >>> da.linalg.trace(da.asarray([[1, 2], [3, 4]])).item()
     5
     """
@@ -331,6 +397,9 @@ def trace(x, /, *, offset=0, dtype=None):
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Norms of vectors along an axis or several, None for all: the sum of abs(x)**ord, to the power 1/ord. ord may be
     inf and -inf, the largest and the smallest absolute value, and 0, how many elements are not zero.
+
+    x: an array of any shape. keepdims: whether the axes stay, with size 1. The result has the real type of x, float64
+    of integers and bool. IndexError: an axis that x does not have.
 
     >>> da.linalg.vector_norm(da.asarray([3., 4])).item()
     5.0
@@ -364,6 +433,9 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     largest and the smallest of them), 1 and -1 (the largest and the smallest sum of absolute values of a column), inf
     and -inf (of a row).
 
+    x: shape (..., m, n). keepdims: whether the two axes stay, with size 1. The result has the real type of x, float64
+    of integers and bool. ValueError for another ord and for fewer than two dimensions.
+
     >>> da.linalg.matrix_norm(da.asarray([[3., 0], [0, 4]]), ord=1).item()
     4.0
     """
@@ -386,6 +458,9 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 def norm(x, ord=None, axis=None, keepdims=False):
     """NumPy's norm: of a vector or a matrix as `axis` is one or two axes; without, as x has one or two dimensions, and
     with ord=None of all elements.
+
+    The result has the real type of x, float64 of integers and bool. IndexError: an axis that x does not have;
+    ValueError: an ord that there is not.
 
     >>> da.linalg.norm(da.asarray([[3., 0], [0, 4]])).item()
     5.0
@@ -411,6 +486,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
 def cond(x, /, p=None):
     """Condition numbers of matrices: how much the solution of a linear system may change relative to its data. By the
     norm p of norm(); None and 2 take the largest and the smallest singular value.
+
+    x: shape (..., m, n), and m = n unless p is None, 2 or -2. The result has shape (...) and the real type of x,
+    float64 of integers and bool. ValueError for other shapes and another p; TypeError for float16.
 
     >>> da.linalg.cond(da.asarray([[4., 0], [0, 2]])).item()
     2.0

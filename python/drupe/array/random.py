@@ -87,6 +87,8 @@ def seed(seed=None):
 def random(size=None):
     """Numbers of [0, 1) from the generator that all functions of this module share.
 
+    size: the shape, None for no dimensions. The numbers are float64.
+
     >>> da.random.random((2, 3)).shape
     (2, 3)
     """
@@ -94,7 +96,9 @@ def random(size=None):
 
 
 def rand(*shape):
-    """The same, with the shape as arguments.
+    """Numbers of [0, 1), with the shape as arguments.
+
+    The numbers are float64. ValueError for a negative size.
 
     >>> da.random.rand(2, 3).shape
     (2, 3)
@@ -105,6 +109,8 @@ def rand(*shape):
 def randn(*shape):
     """Standard normal numbers, with the shape as arguments.
 
+    The numbers are float64. ValueError for a negative size.
+
     >>> da.random.randn(2, 3).shape
     (2, 3)
     """
@@ -113,6 +119,8 @@ def randn(*shape):
 
 def randint(low, high=None, size=None, dtype="int64"):
     """Integers of low ... high - 1; see Generator.integers().
+
+    size: the shape. dtype: an integer type. ValueError for limits that the type cannot hold, and for none.
 
     >>> da.random.randint(3, 4, size=2).tolist()
     [3, 3]
@@ -123,6 +131,8 @@ def randint(low, high=None, size=None, dtype="int64"):
 def uniform(low=0.0, high=1.0, size=None):
     """See Generator.uniform().
 
+    The generator is the one that all functions of this module share.
+
     >>> da.random.uniform(2.0, 3.0, 4).shape
     (4,)
     """
@@ -131,6 +141,8 @@ def uniform(low=0.0, high=1.0, size=None):
 
 def normal(loc=0.0, scale=1.0, size=None):
     """See Generator.normal().
+
+    The generator is the one that all functions of this module share.
 
     >>> da.random.normal(3.0, 0.0, 2).tolist()
     [3.0, 3.0]
@@ -141,6 +153,8 @@ def normal(loc=0.0, scale=1.0, size=None):
 def standard_normal(size=None):
     """See Generator.standard_normal().
 
+    The generator is the one that all functions of this module share.
+
     >>> da.random.standard_normal(4).shape
     (4,)
     """
@@ -149,6 +163,8 @@ def standard_normal(size=None):
 
 def choice(a, size=None, replace=True, p=None):
     """See Generator.choice().
+
+    The generator is the one that all functions of this module share.
 
     >>> da.random.choice(5, 3).shape
     (3,)
@@ -159,6 +175,8 @@ def choice(a, size=None, replace=True, p=None):
 def permutation(x):
     """See Generator.permutation().
 
+    The generator is the one that all functions of this module share.
+
     >>> sorted(da.random.permutation(4).tolist())
     [0, 1, 2, 3]
     """
@@ -167,6 +185,8 @@ def permutation(x):
 
 def shuffle(x):
     """See Generator.shuffle().
+
+    The generator is the one that all functions of this module share.
 
     >>> x = da.arange(4)
     >>> da.random.shuffle(x)

@@ -1,0 +1,216 @@
+/* Settling: what is pending on a queue becomes submissions. */
+#include "array/node.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_NS UINT64_C(1000000) /* between looks at whether another thread is done */
+
+/* --- One at a time --------------------------------------------------------------------------------------- */
+
+/* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL: nothing
+ * is pending any more, or this thread is at it already. */
+static pending_list *begin(drupe_queue *queue, drupe_status *status)
+{
+    pending_list *list = drupe_pending_list(queue);
+    while (list && list->settling) {
+        if (pthread_equal(list->settler, pthread_self())) return NULL;
+        drupe_pending_unlock();
+        *status = drupe_queue_pause(queue, SLICE_NS);
+        drupe_pending_lock();
+        if (*status == DRUPE_E_CANCELLED) return NULL;
+        *status = DRUPE_OK;
+        list = drupe_pending_list(queue);
+    }
+    if (!list) return NULL;
+    list->settling = true;
+    list->settler = pthread_self();
+    list->bytes = 0;
+    return list;
+}
+
+/* --- The end of a kernel's nodes -------------------------------------------------------------------------- */
+
+static void node_fail(drupe_node *node)
+{
+    node->error = malloc(sizeof *node->error);
+    if (!node->error) return; /* it stays pending, and fails again */
+    *node->error = *drupe_error_last();
+    node->state = NODE_FAILED;
+}
+
+/* Whether trying again may help. */
+static bool is_passing(drupe_status status)
+{
+    return status == DRUPE_E_CANCELLED || status == DRUPE_E_NO_MEMORY || status == DRUPE_E_BUSY;
+}
+
+/* What has become memory is memory to those that take it. */
+static void input_settled(node_input *in, drupe_node **gone)
+{
+    drupe_node *node = in->node;
+    if (!node || node->state != NODE_SETTLED) return;
+    in->memory = drupe_memory_retain(node->memory);
+    drupe_memory_postpone(in->memory, 1);
+    in->node = NULL;
+    if (--node->references) return;
+    node->next = *gone;
+    *gone = node;
+}
+
+/* Back into the list, ahead of what has come since. */
+static void put_back(pending_list *list, drupe_node *node)
+{
+    node->state = NODE_PENDING;
+    node->output = false;
+    node->before = NULL;
+    node->next = list->first;
+    *(list->first ? &list->first->before : &list->last) = node;
+    list->first = node;
+    list->count++;
+}
+
+/* What was not submitted is pending again. */
+static void finish(pending_list *list, pending_plan *plan)
+{
+    drupe_node *gone = NULL;
+    drupe_pending_lock();
+    for (int i = plan->count; i-- > 0;)
+        if (plan->nodes[i]->state == NODE_SETTLING) put_back(list, plan->nodes[i]);
+    for (int i = 0; i < plan->count; i++)
+        if (plan->nodes[i]->state >= NODE_SETTLED) drupe_node_let_inputs(plan->nodes[i], &gone);
+    for (drupe_node *node = list->first; node; node = node->next)
+        for (unsigned k = 0; k < node->nin; k++) input_settled(&node->in[k], &gone);
+    for (int i = 0; i < plan->count; i++) {
+        drupe_node *node = plan->nodes[i];
+        if (--node->references) continue;
+        if (node->state == NODE_PENDING) drupe_pending_list_remove(list, node);
+        node->next = gone;
+        gone = node;
+    }
+    list->settling = false;
+    drupe_queue_postpone(list->queue, list->first != NULL);
+    drupe_pending_list_tidy(list);
+    drupe_nodes_free(gone);
+}
+
+/* --- All of it ------------------------------------------------------------------------------------------- */
+
+/* Whether a node that this kernel takes has failed; then that is the thread's error. */
+static bool takes_failed(const pending_plan *plan, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        const drupe_node *node = plan->nodes[i];
+        for (unsigned k = 0; k < node->nin; k++) {
+            if (!node->in[k].node || node->in[k].node->state != NODE_FAILED) continue;
+            drupe_error_restore(node->in[k].node->error);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before. */
+static void kernel_done(const pending_plan *plan, int from, int to, drupe_status status, bool keep)
+{
+    drupe_pending_lock();
+    for (int i = from; i < to; i++) {
+        if (status == DRUPE_OK && keep && !plan->nodes[i]->output) continue;
+        if (status == DRUPE_OK)
+            plan->nodes[i]->state = NODE_SETTLED;
+        else
+            node_fail(plan->nodes[i]);
+    }
+    drupe_pending_unlock();
+}
+
+static drupe_status run(const pending_plan *plan, const pending_target *target)
+{
+    for (int from = 0, to; from < plan->count; from = to) {
+        for (to = from + 1; to < plan->count && plan->nodes[to]->kernel == plan->nodes[from]->kernel;) to++;
+        const bool failed = takes_failed(plan, from, to);
+        drupe_status status =
+            failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
+        if (status != DRUPE_OK && is_passing(status)) return status;
+        const bool wanted = target && target->node->kernel == plan->nodes[from]->kernel;
+        kernel_done(plan, from, to, status, wanted && target->reduction && !target->node->output);
+        if (status != DRUPE_OK && wanted) return status;
+        if (wanted) *target->done = true;
+        if (wanted && target->then) DRUPE_TRY(target->then(target->user));
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target)
+{
+    pending_plan plan;
+    drupe_status status = DRUPE_OK;
+    drupe_pending_lock();
+    pending_list *list = begin(queue, &status);
+    if (!list) {
+        drupe_pending_unlock();
+        return status;
+    }
+    drupe_plan_make(list, target, &plan);
+    drupe_pending_unlock();
+    drupe_queue_retain(queue); /* it may go with the last node */
+    const drupe_origin *before = drupe_origin_enter(NULL);
+    status = run(&plan, target);
+    drupe_error kept = *drupe_error_last();
+    drupe_origin_enter(before);
+    finish(list, &plan);
+    drupe_queue_release(queue);
+    if (status != DRUPE_OK) drupe_error_restore(&kept);
+    return status;
+}
+
+/* --- For core ------------------------------------------------------------------------------------------- */
+
+static bool reads(const pending_list *list, const drupe_memory *memory)
+{
+    if (list->settling) return true;
+    for (const drupe_node *node = list->first; node; node = node->next)
+        for (unsigned i = 0; i < node->nin; i++)
+            if (node->in[i].memory == memory) return true;
+    return false;
+}
+
+/* A queue, retained, that holds work back: which reads the memory, unless that is NULL. */
+static drupe_queue *find_queue(const drupe_memory *memory, bool settling)
+{
+    drupe_queue *queue = NULL;
+    drupe_pending_lock();
+    for (pending_list *list = drupe_pending_lists(); list && !queue; list = list->next) {
+        if (list->settling && (!settling || pthread_equal(list->settler, pthread_self()))) continue;
+        if (!memory || reads(list, memory)) queue = drupe_queue_retain(list->queue);
+    }
+    drupe_pending_unlock();
+    return queue;
+}
+
+static drupe_status settle_readers(drupe_memory *memory)
+{
+    drupe_queue *queue;
+    drupe_status status = DRUPE_OK;
+    while (status == DRUPE_OK && (queue = find_queue(memory, true))) {
+        status = drupe_pending_settle(queue, NULL);
+        drupe_queue_release(queue);
+    }
+    return status;
+}
+
+static drupe_status settle_queue(drupe_queue *queue)
+{
+    return drupe_pending_settle(queue, NULL);
+}
+
+static const drupe_postponer postponer = {settle_queue, settle_readers};
+
+void drupe_pending_open(void)
+{
+    drupe_postpone_by(&postponer);
+}
+
+drupe_status drupe_array_settle_all(void)
+{
+    return settle_readers(NULL);
+}
