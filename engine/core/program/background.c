@@ -35,6 +35,7 @@ static struct builds {
     pthread_cond_t ended; /* some build is over */
     drupe_build *all;
     uint32_t awaited; /* of those that run: they are worth a wait at the end */
+    bool ending;      /* the process is about to exit */
     _Atomic(uint32_t) running;
 } builds = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
@@ -99,6 +100,7 @@ static void enlist(drupe_build *self)
     if (builds.all) builds.all->link = &self->next;
     builds.all = self;
     atomic_fetch_add(&builds.running, 1);
+    if (builds.ending && is_background(self)) drupe_exit_early(&builds.running);
     pthread_mutex_unlock(&builds.lock);
 }
 
@@ -210,6 +212,7 @@ void drupe_builds_end(uint64_t timeout_ns)
     if (drupe_core_check() != DRUPE_OK) return;
     pthread_mutex_lock(&builds.lock);
     for (drupe_build *one = builds.all; one; one = one->next) atomic_store(&one->stop, true);
+    builds.ending = true;
     while (builds.awaited && in_time) in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
     pthread_mutex_unlock(&builds.lock);
     if (atomic_load(&builds.running)) drupe_exit_early(&builds.running);
