@@ -185,6 +185,7 @@ static void fill_outputs(printed *p)
         all.shape[0] = all.size;
         all.strides[0] = 1;
         CHECK(drupe_array_from_host(&all, bytes, NULL));
+        CHECK(drupe_queue_wait(p->queue, DRUPE_FOREVER));
         free(bytes);
     }
 }
