@@ -37,7 +37,7 @@ TOPICS = {
     "Logic and bits": (
         "logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_invert "
         "bitwise_left_shift bitwise_right_shift bitwise_count"),
-    "Reductions and statistics": "sum prod max min any all _means _statistics",
+    "Reductions and statistics": "sum prod max min any all _means _statistics _counting",
     "Sorting, searching, sets": "_sorting _order _sets",
     "Products": "matmul _products _einsum",
     "Neighbours, polynomials, averages": "diff _numeric",

@@ -34,7 +34,7 @@ Future[Any] | asyncio.Future[Any]: future
 Kernel: kernel
 Literal["device", "shared", "host"] | None: usm_type
 Literal["low", "normal", "high"] | None: priority
-Queue | None: queue
+Queue | None: queue sycl_queue
 Range: global_size
 Range | None: local_size
 Sequence[Any]: args
@@ -46,7 +46,7 @@ int | None: count nbytes
 int | Sequence[int]: shape
 int | tuple[int, ...] | None: axis
 str: language name options
-str | None: filter
+str | None: filter order
 str | bytes | None: source
 str | tuple[str, ...] | None: property
 tuple[int, ...]: axes

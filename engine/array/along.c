@@ -1,6 +1,7 @@
 /* Running sums and places of extremes along an axis: loops of the host over blocks [outer][n][inner]. */
 #include "array/array_room.h"
 #include "array/kernel_room.h"
+#include "array/loop.h"
 #include "array/order.h"
 #include "math/argreduce.h"
 #include "math/scan.h"
@@ -28,28 +29,6 @@ static drupe_status scan_call(void *const *pointers, const void *params)
     return DRUPE_OK;
 }
 
-static drupe_status scan_submit(const drupe_array *in, const drupe_scan *scan, const drupe_array *out)
-{
-    drupe_array packed = {0};
-    DRUPE_TRY(drupe_array_contiguous_as(in, out->dtype, &packed));
-    const drupe_array *const arrays[] = {out, &packed};
-    const drupe_call call = {.label = scan->product ? "cumulative_prod" : "cumulative_sum",
-                             .fn = scan_call,
-                             .params = scan,
-                             .params_size = sizeof *scan,
-                             .arrays = arrays,
-                             .count = 2,
-                             .reads = 2,
-                             .writes = 1};
-    drupe_target *target;
-    drupe_status status = drupe_target_get(out->queue, &target);
-    if (status == DRUPE_OK)
-        status = drupe_target_remote(target) ? drupe_kernel_scan(target, scan, &packed, out)
-                                             : drupe_array_call(&call);
-    drupe_array_clear(&packed);
-    return status;
-}
-
 drupe_status drupe_array_cumulate(const drupe_array *in, int axis, drupe_dtype dtype, bool product,
                                   bool initial, drupe_array *out)
 {
@@ -64,7 +43,7 @@ drupe_status drupe_array_cumulate(const drupe_array *in, int axis, drupe_dtype d
                                "integer dtype");
     memcpy(shape, in->shape, (size_t)in->ndim * sizeof *shape);
     shape[axis] += initial;
-    DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, in->ndim, shape, out));
+    DRUPE_TRY(drupe_array_result_beside(in, dtype, in->ndim, shape, out));
     if (!out->size) return DRUPE_OK;
     const drupe_scan scan = {.outer = block.outer,
                              .n = block.n,
@@ -72,9 +51,15 @@ drupe_status drupe_array_cumulate(const drupe_array *in, int axis, drupe_dtype d
                              .type = drupe_array_element(dtype),
                              .product = product,
                              .initial = initial};
-    drupe_status status = scan_submit(in, &scan, out);
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    drupe_loop loop;
+    drupe_loop_open(&loop, out);
+    drupe_loop_take(&loop, in, dtype);
+    drupe_target *remote = drupe_loop_remote(&loop);
+    if (remote)
+        loop.status = drupe_kernel_scan(remote, &scan, &loop.in[0], out);
+    else
+        drupe_loop_call(&loop, product ? "cumulative_prod" : "cumulative_sum", scan_call, &scan, sizeof scan);
+    return drupe_loop_close(&loop);
 }
 
 /* --- Places of extremes ----------------------------------------------------------------------------------
@@ -86,28 +71,6 @@ static drupe_status arg_call(void *const *pointers, const void *params)
     work.out = pointers[0];
     work.in = pointers[1];
     return drupe_argreduce_run(&work);
-}
-
-static drupe_status arg_submit(const drupe_array *in, const drupe_argreduce *work, const drupe_array *out)
-{
-    drupe_array packed = {0};
-    DRUPE_TRY(drupe_array_contiguous_as(in, in->dtype, &packed));
-    const drupe_array *const arrays[] = {out, &packed};
-    const drupe_call call = {.label = work->least ? "argmin" : "argmax",
-                             .fn = arg_call,
-                             .params = work,
-                             .params_size = sizeof *work,
-                             .arrays = arrays,
-                             .count = 2,
-                             .reads = 2,
-                             .writes = 1};
-    drupe_target *target;
-    drupe_status status = drupe_target_get(out->queue, &target);
-    if (status == DRUPE_OK)
-        status = drupe_target_remote(target) ? drupe_kernel_argreduce(target, work, &packed, out)
-                                             : drupe_array_call(&call);
-    drupe_array_clear(&packed);
-    return status;
 }
 
 drupe_status drupe_array_argreduce(const drupe_array *in, int axis, bool keepdims, bool least,
@@ -126,14 +89,20 @@ drupe_status drupe_array_argreduce(const drupe_array *in, int axis, bool keepdim
     if (block.n == 0)
         return drupe_error_set(DRUPE_E_INVALID, "%s of no elements has no value",
                                least ? "argmin" : "argmax");
-    DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), DRUPE_INT64, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result_beside(in, DRUPE_INT64, ndim, shape, out));
     if (!out->size) return DRUPE_OK;
     const drupe_argreduce work = {.outer = block.outer,
                                   .n = block.n,
                                   .inner = block.inner,
                                   .type = drupe_array_element(in->dtype),
                                   .least = least};
-    drupe_status status = arg_submit(in, &work, out);
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    drupe_loop loop;
+    drupe_loop_open(&loop, out);
+    drupe_loop_take(&loop, in, in->dtype);
+    drupe_target *remote = drupe_loop_remote(&loop);
+    if (remote)
+        loop.status = drupe_kernel_argreduce(remote, &work, &loop.in[0], out);
+    else
+        drupe_loop_call(&loop, least ? "argmin" : "argmax", arg_call, &work, sizeof work);
+    return drupe_loop_close(&loop);
 }

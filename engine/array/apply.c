@@ -272,8 +272,8 @@ static bool kind_fits(int result, int out)
     return result <= out || (result == KIND_UINT && out == KIND_INT);
 }
 
-static drupe_status check_out(drupe_op op, const drupe_array *out, drupe_dtype result, int ndim,
-                              const size_t *shape)
+drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,
+                                   int ndim, const size_t *shape)
 {
     const drupe_array expected = {.ndim = ndim};
     drupe_array same = expected;
@@ -283,14 +283,14 @@ static drupe_status check_out(drupe_op op, const drupe_array *out, drupe_dtype r
         drupe_shape_text(ndim, shape, from, sizeof(from));
         drupe_shape_text(out->ndim, out->shape, to, sizeof(to));
         return drupe_error_set(DRUPE_E_INVALID, "%s gives shape %s, which does not fit an output of shape %s",
-                               drupe_op_name(op), from, to);
+                               operation, from, to);
     }
     if (!kind_fits(drupe_dtype_row(result)->kind, drupe_dtype_row(out->dtype)->kind))
         return drupe_error_set(
             DRUPE_E_INVALID,
             "%s gives %s, which cannot be stored in %s in place; make a new array, as in x = x + 1.5",
-            drupe_op_name(op), drupe_dtype_name(result), drupe_dtype_name(out->dtype));
-    return DRUPE_OK;
+            operation, drupe_dtype_name(result), drupe_dtype_name(out->dtype));
+    return drupe_layout_writable(out);
 }
 
 /* Whether writing to `out` would spoil an input that is still to be read. */
@@ -380,8 +380,7 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     /* Before it is asked who has the memory: others may run meanwhile, and make views. */
     DRUPE_TRY(drupe_queue_pace(queue));
     if (given) {
-        DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
-        DRUPE_TRY(drupe_layout_writable(out));
+        DRUPE_TRY(drupe_array_check_out(drupe_op_name(op), out, types.result, ndim, shape));
         if (out->size == 0) return DRUPE_OK;
         const bool apart = conflicts(out, in, nin) || is_wider(out, &types);
         if (!apart && drupe_pending_into(target, number, &types, in, nin, out, &status)) return status;

@@ -162,8 +162,8 @@ drupe_access drupe_layout_access(const drupe_array *array, bool writes);
 bool drupe_layout_same_shape(const drupe_array *a, const drupe_array *b);
 /* DRUPE_E_INVALID for a view whose elements share memory. */
 drupe_status drupe_layout_writable(const drupe_array *out);
-/* "(2, 3)", cut to fit. */
-void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
+/* "(2, 3)", cut to fit; returns `text`. */
+const char *drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 
 /* --- apply.c -------------------------------------------------------------------------------------------- */
 
@@ -173,6 +173,10 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+/* Whether a result of this type and shape can be stored in `out`: DRUPE_E_INVALID, whose text begins with the
+ * operation's name, for another shape, a kind that would lose part of it, and a broadcast view. */
+drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,
+                                   int ndim, const size_t *shape);
 
 /* --- host_call.c ----------------------------------------------------------------------------------------
  */
@@ -191,6 +195,7 @@ typedef struct drupe_call {
     const drupe_array *const *arrays; /* borrowed; all on one queue, each C-contiguous with memory */
     size_t count;                     /* 1 to DRUPE_CALL_ARRAYS */
     bool brief;                       /* the arrays are some words: copies of them are no news */
+    bool checks_first;                /* as in drupe_submission */
     const drupe_array *doubted;       /* NULL, or whose elements count as not written if a brief call fails */
     uint32_t reads, writes;           /* bit i: arrays[i]; what is written and not read is written whole */
 } drupe_call;
@@ -208,6 +213,11 @@ static inline bool drupe_target_remote(const drupe_target *target)
     return !target->cpu || target->gpu_form;
 }
 
+/* A product's group has the square of so many work-items: 16, or 8 where the target's groups have 64 to 255;
+ * the kernels take no smaller ones. */
+#define DRUPE_PRODUCT_LEAST 64
+size_t drupe_product_side(const drupe_target *target);
+
 #define DRUPE_KERNEL_ARRAYS 5
 /* Such a kernel: one of SHAPE_ARG and so on. */
 typedef struct drupe_kernel_call {
@@ -217,6 +227,7 @@ typedef struct drupe_kernel_call {
     uint32_t reads, writes; /* bit i: arrays[i] */
     const void *params;     /* copied */
     size_t params_size;
+    size_t group; /* work-items in a group; 0: as many as the target has */
     size_t items; /* work-items that have something to do: groups beyond some per compute unit repeat */
 } drupe_kernel_call;
 drupe_status drupe_array_kernel(drupe_target *target, const drupe_kernel_call *call);
@@ -227,6 +238,9 @@ drupe_dtype drupe_dtype_bytes(size_t size);
 
 /* --- transfer.c ----------------------------------------------------------------------------------------- */
 
+/* A copy of `src` on a queue, contiguous and of `dtype`. */
+drupe_status drupe_array_copy_as(const drupe_array *src, drupe_dtype dtype, drupe_queue *queue,
+                                 drupe_array *out);
 /* A contiguous array of `dtype` with the elements of `src`: itself when it is one already, else a copy on its
  * queue. `out` must be empty. */
 drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype, drupe_array *out);

@@ -68,13 +68,22 @@ static drupe_dtype travel_type(const drupe_target *target, const drupe_array *ds
     return drupe_dtype_size(dst->dtype) < drupe_dtype_size(src->dtype) ? dst->dtype : src->dtype;
 }
 
+/* Whether bytes that are shared with somebody else, such as those of a NumPy array, are both arrays'. */
+static bool share_bytes(const drupe_array *dst, const drupe_array *src)
+{
+    const drupe_access to = drupe_layout_access(dst, true), from = drupe_layout_access(src, false);
+    return (uintptr_t)to.pointer - (uintptr_t)from.pointer < from.bytes ||
+           (uintptr_t)from.pointer - (uintptr_t)to.pointer < to.bytes;
+}
+
 static drupe_status assign_across(drupe_target *target, const drupe_array *dst, const drupe_array *src)
 {
     drupe_array packed = {0}, landed = {0};
     const drupe_dtype dtype = travel_type(target, dst, src);
     DRUPE_TRY(drupe_array_contiguous_as(src, dtype, &packed));
     drupe_status status = DRUPE_OK;
-    if (dtype == dst->dtype && drupe_layout_same_shape(dst, &packed) && drupe_array_contiguous(dst)) {
+    if (dtype == dst->dtype && drupe_layout_same_shape(dst, &packed) && drupe_array_contiguous(dst) &&
+        !share_bytes(dst, &packed)) {
         status = copy_across(dst, &packed);
     } else {
         status = drupe_array_result(dst->queue, DRUPE_MEM_DEVICE, dtype, packed.ndim, packed.shape, &landed);

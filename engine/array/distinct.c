@@ -1,6 +1,7 @@
 /* The distinct elements of an array: a sort and a pass over it, in one call of the host. */
 #include "array/array_room.h"
 #include "array/kernel_room.h"
+#include "array/loop.h"
 #include "array/order.h"
 #include "math/scratch.h"
 #include "math/sort.h"
@@ -76,9 +77,8 @@ drupe_status drupe_array_unique(const drupe_array *in, bool equal_nan, const dru
     drupe_status status = drupe_array_contiguous_as(in, in->dtype, &packed);
     for (int i = 0; status == DRUPE_OK && i < RESULTS; i++)
         if (results[i])
-            status = drupe_array_result(in->queue, drupe_memory_kind(in->memory),
-                                        i == VALUES ? in->dtype : DRUPE_INT64, i == COUNT ? 0 : 1, &in->size,
-                                        results[i]);
+            status = drupe_array_result_beside(in, i == VALUES ? in->dtype : DRUPE_INT64, i == COUNT ? 0 : 1,
+                                               &in->size, results[i]);
     drupe_target *target;
     if (status == DRUPE_OK) status = drupe_target_get(in->queue, &target);
     if (status == DRUPE_OK && in->size && drupe_kernel_sorts(target, &(drupe_sort){.n = in->size}))
@@ -86,7 +86,7 @@ drupe_status drupe_array_unique(const drupe_array *in, bool equal_nan, const dru
     else if (status == DRUPE_OK && in->size)
         status = unique_submit(&packed, equal_nan, results);
     else if (status == DRUPE_OK)
-        status = drupe_array_assign(out->count, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+        status = drupe_array_zero(out->count);
     drupe_array_clear(&packed);
     for (int i = 0; status != DRUPE_OK && i < RESULTS; i++)
         if (results[i]) drupe_array_clear(results[i]);

@@ -1,5 +1,5 @@
 /* Fourier transforms of arrays: checks, and calls of math/fft.h as work of the queue. */
-#include "array/array_room.h"
+#include "array/loop.h"
 #include "drupe/array_fft.h"
 #include "math/fft.h"
 
@@ -103,9 +103,7 @@ drupe_status drupe_array_fft(const drupe_array *in, int axis, size_t n, drupe_ff
                                     in->ndim, shape, out);
     }
     if (status == DRUPE_OK && out->size)
-        status = taken.size
-                     ? submit(&fft, &taken, out)
-                     : drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+        status = taken.size ? submit(&fft, &taken, out) : drupe_array_zero(out);
     drupe_array_clear(&taken);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;

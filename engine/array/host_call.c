@@ -118,6 +118,7 @@ static drupe_status call_direct(const drupe_call *call, drupe_queue *queue, bool
     const drupe_submission s = {.queue = queue,
                                 .ordered = true,
                                 .brief = !checked && bytes <= BRIEF_BYTES,
+                                .checks_first = call->checks_first,
                                 .keeps = keeps,
                                 .nkeeps = call->count + 1,
                                 .label = call->label,

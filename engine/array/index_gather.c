@@ -5,6 +5,7 @@
  * which leaves one loop for all of their types. */
 #include "array/index_room.h"
 #include "array/kernel_room.h"
+#include "array/loop.h"
 #include "math/gather.h"
 #include <stddef.h>
 #include <string.h>
@@ -34,16 +35,12 @@ typedef struct job {
     index_pack packs[DRUPE_MAX_DIMS];
 } job;
 
-/* Packs are many bytes, most of which nobody needs. */
-static void job_open(job *j)
+/* A job on x that has no index arrays yet. Packs are many bytes, most of which nobody needs. */
+static void job_open(job *j, const drupe_array *x)
 {
     memset(j, 0, offsetof(job, packs));
-}
-
-static void job_clear(job *j)
-{
-    for (int k = 0; k < j->count; k++) drupe_array_clear(&j->packs[k].array);
-    drupe_array_clear(&j->span);
+    j->g.element = drupe_dtype_size(x->dtype);
+    if (x->size) drupe_index_span(x, &j->span, &j->g.base);
 }
 
 /* --- Index arrays --------------------------------------------------------------------------------------- */
@@ -51,7 +48,7 @@ static void job_clear(job *j)
 static drupe_status check_index(const drupe_array *x, const drupe_array *index)
 {
     const dtype_row *row = drupe_dtype_row(index->dtype);
-    DRUPE_TRY(drupe_index_same_queue(x, index));
+    DRUPE_TRY(drupe_array_same_queue("an array and what indexes it", x, index));
     if (row->kind != KIND_BOOL && row->kind < KIND_FLOAT) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID,
                            "indices are integers, and this array holds %s: convert it with astype(int64)",
@@ -111,6 +108,23 @@ static drupe_status packs_broadcast(const index_pack *packs, int count, int *ndi
                            why.text);
 }
 
+/* A function over arrays[0], which it writes, and others, which it reads; if `keeps`, over the first one's
+ * elements too. */
+static drupe_status gather_call(const char *label, drupe_call_fn fn, const drupe_gather *g,
+                                const drupe_array *const *arrays, size_t count, bool keeps)
+{
+    const drupe_call call = {.label = label,
+                             .fn = fn,
+                             .params = g,
+                             .params_size = sizeof *g,
+                             .arrays = arrays,
+                             .count = count,
+                             .checks_first = keeps,
+                             .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1),
+                             .writes = 1};
+    return drupe_array_call(&call);
+}
+
 /* Replace the first packs by one that holds positions in the array's memory, until few enough are left. */
 static drupe_status packs_fold(job *j)
 {
@@ -132,19 +146,11 @@ static drupe_status packs_fold(job *j)
         const drupe_array *arrays[DRUPE_GATHER_ARRAYS + 1] = {&folded.array};
         for (int k = 0; k < together; k++) arrays[k + 1] = &j->packs[k].array;
         drupe_gather_prepare(&g);
-        const drupe_call call = {.label = "indices",
-                                 .fn = run_fold,
-                                 .params = &g,
-                                 .params_size = sizeof(g),
-                                 .arrays = arrays,
-                                 .count = (size_t)together + 1,
-                                 .writes = 1,
-                                 .reads = ~UINT32_C(1)};
         drupe_status status = DRUPE_OK;
         if (folded.array.size && remote && drupe_kernel_indexes(target, &g))
             status = drupe_kernel_fold(target, &g, arrays[0], arrays[1], arrays[2]);
         else if (folded.array.size)
-            status = drupe_array_call(&call);
+            status = gather_call("indices", run_fold, &g, arrays, (size_t)together + 1, false);
         if (status != DRUPE_OK) {
             drupe_array_clear(&folded.array);
             return status;
@@ -193,8 +199,7 @@ static drupe_status job_of_selection(job *j, const drupe_array *x, const drupe_s
     bool indexed[DRUPE_MAX_DIMS] = {false};
     size_t points[DRUPE_MAX_DIMS];
     int npoints = 0;
-    j->g.element = drupe_dtype_size(x->dtype);
-    if (x->size) drupe_index_span(x, &j->span, &j->g.base);
+    job_open(j, x);
     for (size_t k = 0; k < selection->count; k++) {
         const drupe_index *index = &selection->indices[k];
         indexed[index->axis] = true;
@@ -215,20 +220,18 @@ static drupe_status job_of_selection(job *j, const drupe_array *x, const drupe_s
 static drupe_status along_clash(const drupe_array *x, const drupe_array *indices)
 {
     char first[128], second[128];
-    drupe_shape_text(x->ndim, x->shape, first, sizeof(first));
-    drupe_shape_text(indices->ndim, indices->shape, second, sizeof(second));
     return drupe_error_set(DRUPE_E_INVALID,
                            "an array of shape %s and its indices of shape %s must have the same number of "
                            "dimensions, and lengths that are equal or 1 beside the indexed axis",
-                           first, second);
+                           drupe_shape_text(x->ndim, x->shape, first, sizeof(first)),
+                           drupe_shape_text(indices->ndim, indices->shape, second, sizeof(second)));
 }
 
 static drupe_status job_along(job *j, const drupe_array *x, const drupe_array *indices, int axis,
                               drupe_index_mode mode)
 {
+    job_open(j, x);
     if (x->ndim != indices->ndim) return along_clash(x, indices);
-    j->g.element = drupe_dtype_size(x->dtype);
-    if (x->size) drupe_index_span(x, &j->span, &j->g.base);
     DRUPE_TRY(job_add(j, x, indices, axis, axis, mode));
     for (int d = 0; d < x->ndim; d++) {
         const size_t own = x->shape[d], other = indices->shape[d];
@@ -255,20 +258,12 @@ static drupe_status job_submit(job *j, const char *label, drupe_call_fn fn, cons
     if (drupe_kernel_indexes(target, &j->g))
         return keeps ? drupe_kernel_scatter(target, &j->g, first, second, &j->packs[0].array)
                      : drupe_kernel_gather(target, &j->g, first, second, &j->packs[0].array);
-    const drupe_call call = {.label = label,
-                             .fn = fn,
-                             .params = &j->g,
-                             .params_size = sizeof(j->g),
-                             .arrays = arrays,
-                             .count = (size_t)j->count + 2,
-                             .writes = 1,
-                             .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1)};
-    return drupe_array_call(&call);
+    return gather_call(label, fn, &j->g, arrays, (size_t)j->count + 2, keeps);
 }
 
 static drupe_status gather(job *j, const drupe_array *x, drupe_array *out)
 {
-    DRUPE_TRY(drupe_array_result(x->queue, drupe_memory_kind(x->memory), x->dtype, j->ndim, j->shape, out));
+    DRUPE_TRY(drupe_array_result_beside(x, x->dtype, j->ndim, j->shape, out));
     if (out->size == 0) return DRUPE_OK;
     memcpy(j->g.other, out->strides, sizeof(j->g.other));
     drupe_status status = job_submit(j, "take", run_gather, out, false, &j->span);
@@ -298,47 +293,42 @@ static drupe_status scatter(job *j, const drupe_array *x, const drupe_operand *v
     return status;
 }
 
+/* Read into `out`, or write `value`, if the job was made; in any case it is over. */
+static drupe_status job_end(job *j, drupe_status made, const drupe_array *x, const drupe_operand *value,
+                            drupe_array *out)
+{
+    if (made == DRUPE_OK) made = value ? scatter(j, x, value) : gather(j, x, out);
+    for (int k = 0; k < j->count; k++) drupe_array_clear(&j->packs[k].array);
+    drupe_array_clear(&j->span);
+    return made;
+}
+
 drupe_status drupe_array_gather(const drupe_array *x, const drupe_selection *selection, drupe_array *out)
 {
     job j;
-    job_open(&j);
-    drupe_status status = job_of_selection(&j, x, selection);
-    if (status == DRUPE_OK) status = gather(&j, x, out);
-    job_clear(&j);
-    return status;
+    return job_end(&j, job_of_selection(&j, x, selection), x, NULL, out);
 }
 
 drupe_status drupe_array_scatter(const drupe_array *x, const drupe_selection *selection,
                                  const drupe_operand *value)
 {
     job j;
-    job_open(&j);
-    drupe_status status = job_of_selection(&j, x, selection);
-    if (status == DRUPE_OK) status = scatter(&j, x, value);
-    job_clear(&j);
-    return status;
+    return job_end(&j, job_of_selection(&j, x, selection), x, value, NULL);
 }
 
 drupe_status drupe_array_gather_along(const drupe_array *x, const drupe_array *indices, int axis,
                                       drupe_index_mode mode, drupe_array *out)
 {
     job j;
-    job_open(&j);
-    drupe_status status = job_along(&j, x, indices, axis, mode);
-    if (status == DRUPE_OK) status = gather(&j, x, out);
-    job_clear(&j);
-    return status;
+    return job_end(&j, job_along(&j, x, indices, axis, mode), x, NULL, out);
 }
 
 drupe_status drupe_array_scatter_along(const drupe_array *x, const drupe_array *indices, int axis,
                                        const drupe_operand *value)
 {
     job j;
-    job_open(&j);
     drupe_status status = job_along(&j, x, indices, axis, DRUPE_INDEX_RAISE);
     for (int d = 0; status == DRUPE_OK && d < x->ndim; d++)
         if (d != axis && j.shape[d] != x->shape[d]) status = along_clash(x, indices);
-    if (status == DRUPE_OK) status = scatter(&j, x, value);
-    job_clear(&j);
-    return status;
+    return job_end(&j, status, x, value, NULL);
 }

@@ -1,6 +1,7 @@
 /* Indexing by masks, and repeats: what becomes of an array depends on how many elements are true. */
 #include "array/index_room.h"
 #include "array/kernel_room.h"
+#include "array/loop.h"
 #include "math/compact.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,20 +20,6 @@ static drupe_target *kernels_for(const drupe_array *mask)
     return drupe_target_remote(target) ? target : NULL;
 }
 
-static drupe_status mask_call(const char *label, drupe_call_fn fn, const mask_params *params,
-                              const drupe_array *const *arrays, size_t count, bool keeps)
-{
-    const drupe_call call = {.label = label,
-                             .fn = fn,
-                             .params = params,
-                             .params_size = sizeof(*params),
-                             .arrays = arrays,
-                             .count = count,
-                             .writes = 1,
-                             .reads = keeps ? ~UINT32_C(0) : ~UINT32_C(1)};
-    return drupe_array_call(&call);
-}
-
 static drupe_status check_mask(const drupe_array *mask)
 {
     if (mask->dtype == DRUPE_BOOL) return DRUPE_OK;
@@ -44,17 +31,16 @@ static drupe_status check_mask(const drupe_array *mask)
 static drupe_status check_shapes(const drupe_array *x, const drupe_array *mask)
 {
     DRUPE_TRY(check_mask(mask));
-    DRUPE_TRY(drupe_index_same_queue(x, mask));
+    DRUPE_TRY(drupe_array_same_queue("an array and what indexes it", x, mask));
     bool fits = mask->ndim <= x->ndim;
     for (int d = 0; fits && d < mask->ndim; d++) fits = mask->shape[d] == x->shape[d];
     if (fits) return DRUPE_OK;
     char first[128], second[128];
-    drupe_shape_text(mask->ndim, mask->shape, first, sizeof(first));
-    drupe_shape_text(x->ndim, x->shape, second, sizeof(second));
     return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
                            "a mask of shape %s does not fit an array of shape %s: it has to have the lengths "
                            "of the first axes",
-                           first, second);
+                           drupe_shape_text(mask->ndim, mask->shape, first, sizeof(first)),
+                           drupe_shape_text(x->ndim, x->shape, second, sizeof(second)));
 }
 
 /* --- Counting ------------------------------------------------------------------------------------------- */
@@ -68,22 +54,20 @@ static drupe_status run_count(void *const *pointers, const void *params)
 
 drupe_status drupe_array_mask_count(const drupe_array *mask, drupe_array *counts)
 {
-    drupe_array packed = {0};
     const size_t length = drupe_mask_blocks(mask->size) + 1;
     DRUPE_TRY(check_mask(mask));
     DRUPE_TRY(drupe_array_result(mask->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &length, counts));
-    drupe_status status;
-    if (mask->size == 0) {
-        status = drupe_array_assign(counts, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
-    } else if ((status = drupe_array_contiguous_as(mask, DRUPE_BOOL, &packed)) == DRUPE_OK) {
-        const drupe_array *const arrays[] = {counts, &packed};
-        drupe_target *target = kernels_for(mask);
-        status = target ? drupe_kernel_mask_count(target, &packed, counts)
-                        : mask_call("count", run_count, &(mask_params){.n = mask->size}, arrays, 2, false);
-        drupe_array_clear(&packed);
-    }
-    if (status != DRUPE_OK) drupe_array_clear(counts);
-    return status;
+    if (mask->size == 0) return drupe_array_zero(counts);
+    const mask_params params = {.n = mask->size};
+    drupe_target *target = kernels_for(mask);
+    drupe_loop loop;
+    drupe_loop_open(&loop, counts);
+    drupe_loop_take(&loop, mask, DRUPE_BOOL);
+    if (loop.status == DRUPE_OK && target)
+        loop.status = drupe_kernel_mask_count(target, &loop.in[0], counts);
+    else
+        drupe_loop_call(&loop, "count", run_count, &params, sizeof params);
+    return drupe_loop_close(&loop);
 }
 
 /* --- Reading -------------------------------------------------------------------------------------------- */
@@ -121,49 +105,46 @@ drupe_status drupe_array_mask_pick(const drupe_array *x, const drupe_array *mask
 {
     size_t shape[DRUPE_MAX_DIMS + 1];
     int ndim;
-    drupe_array packed = {0}, packed_mask = {0};
     DRUPE_TRY(check_shapes(x, mask));
     if (mask->ndim == 0)
         return drupe_error_set(DRUPE_E_INVALID,
                                "a mask without dimensions picks nothing: test it with bool()");
     const size_t row = picked_shape(x, mask, count, shape, &ndim);
-    DRUPE_TRY(drupe_array_result(x->queue, drupe_memory_kind(x->memory), x->dtype, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result_beside(x, x->dtype, ndim, shape, out));
     if (out->size == 0) return DRUPE_OK;
-    drupe_status status = drupe_array_contiguous_as(x, x->dtype, &packed);
-    if (status == DRUPE_OK) status = drupe_array_contiguous_as(mask, DRUPE_BOOL, &packed_mask);
-    if (status == DRUPE_OK) {
-        const drupe_array *const arrays[] = {out, &packed, &packed_mask, counts};
-        const mask_params params = {.n = mask->size, .row = row * drupe_dtype_size(x->dtype)};
-        drupe_target *target = kernels_for(mask);
-        status = target ? drupe_kernel_mask_compact(target, &packed_mask, counts, &packed, out)
-                        : mask_call("compact", run_pick, &params, arrays, 4, false);
-    }
-    drupe_array_clear(&packed_mask);
-    drupe_array_clear(&packed);
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    const mask_params params = {.n = mask->size, .row = row * drupe_dtype_size(x->dtype)};
+    drupe_target *target = kernels_for(mask);
+    drupe_loop loop;
+    drupe_loop_open(&loop, out);
+    drupe_loop_take(&loop, x, x->dtype);
+    drupe_loop_take(&loop, mask, DRUPE_BOOL);
+    drupe_loop_take(&loop, counts, DRUPE_INT64);
+    if (loop.status == DRUPE_OK && target)
+        loop.status = drupe_kernel_mask_compact(target, &loop.in[1], counts, &loop.in[0], out);
+    else
+        drupe_loop_call(&loop, "compact", run_pick, &params, sizeof params);
+    return drupe_loop_close(&loop);
 }
 
 drupe_status drupe_array_mask_positions(const drupe_array *mask, const drupe_array *counts, size_t count,
                                         drupe_array *out)
 {
     const size_t shape[] = {(size_t)mask->ndim, count};
-    drupe_array packed = {0};
     DRUPE_TRY(check_mask(mask));
-    DRUPE_TRY(drupe_array_result(mask->queue, drupe_memory_kind(mask->memory), DRUPE_INT64, 2, shape, out));
+    DRUPE_TRY(drupe_array_result_beside(mask, DRUPE_INT64, 2, shape, out));
     if (out->size == 0) return DRUPE_OK;
-    drupe_status status = drupe_array_contiguous_as(mask, DRUPE_BOOL, &packed);
-    if (status == DRUPE_OK) {
-        mask_params params = {.ndim = mask->ndim};
-        memcpy(params.shape, mask->shape, sizeof(params.shape));
-        const drupe_array *const arrays[] = {out, &packed, counts};
-        drupe_target *target = kernels_for(mask);
-        status = target ? drupe_kernel_mask_positions(target, &packed, mask->ndim, mask->shape, counts, out)
-                        : mask_call("nonzero", run_positions, &params, arrays, 3, false);
-        drupe_array_clear(&packed);
-    }
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    mask_params params = {.ndim = mask->ndim};
+    memcpy(params.shape, mask->shape, sizeof(params.shape));
+    drupe_target *target = kernels_for(mask);
+    drupe_loop loop;
+    drupe_loop_open(&loop, out);
+    drupe_loop_take(&loop, mask, DRUPE_BOOL);
+    drupe_loop_take(&loop, counts, DRUPE_INT64);
+    if (loop.status == DRUPE_OK && target)
+        loop.status = drupe_kernel_mask_positions(target, &loop.in[0], mask->ndim, mask->shape, counts, out);
+    else
+        drupe_loop_call(&loop, "nonzero", run_positions, &params, sizeof params);
+    return drupe_loop_close(&loop);
 }
 
 /* --- Assignment ----------------------------------------------------------------------------------------- */
@@ -202,9 +183,18 @@ static drupe_status expand(const drupe_array *x, const drupe_array *mask, const 
         for (int d = mask->ndim; d < x->ndim; d++) row *= x->shape[d];
         const drupe_array *const arrays[] = {&packed, &packed_mask, values};
         const mask_params params = {.n = mask->size, .row = row, .values = values->shape[0]};
+        const drupe_call call = {.label = "expand",
+                                 .fn = run_expand,
+                                 .params = &params,
+                                 .params_size = sizeof params,
+                                 .arrays = arrays,
+                                 .count = values->size ? 3 : 2,
+                                 .checks_first = true,
+                                 .reads = ~UINT32_C(0),
+                                 .writes = 1};
         drupe_target *target = kernels_for(mask);
         status = target ? drupe_kernel_mask_expand(target, &packed_mask, values, values->shape[0], &packed)
-                        : mask_call("expand", run_expand, &params, arrays, values->size ? 3 : 2, true);
+                        : drupe_array_call(&call);
     }
     if (status == DRUPE_OK && !drupe_array_contiguous(x))
         status = drupe_array_assign(x, &(drupe_operand){.array = &packed});
@@ -269,11 +259,10 @@ drupe_status drupe_array_mask_assign(const drupe_array *x, const drupe_array *ma
     drupe_status status = DRUPE_OK;
     if (view.ndim > rest + 1) {
         char text[128];
-        drupe_shape_text(view.ndim, view.shape, text, sizeof(text));
         status = drupe_error_set(DRUPE_E_INVALID,
                                  "a value of shape %s has too many dimensions for what the mask picks, which "
                                  "has %d",
-                                 text, rest + 1);
+                                 drupe_shape_text(view.ndim, view.shape, text, sizeof(text)), rest + 1);
     } else if (view.ndim == rest + 1) {
         if (x->size) status = assign_each(x, mask, &view);
     } else {
@@ -304,16 +293,12 @@ static drupe_status run_repeat(void *const *pointers, const void *params)
 
 static drupe_status repeat_call(const drupe_array *repeats, size_t count, drupe_call_fn fn, drupe_array *out)
 {
-    drupe_array packed = {0};
-    drupe_status status = drupe_array_contiguous_as(repeats, DRUPE_INT64, &packed);
-    if (status == DRUPE_OK) {
-        const drupe_array *const arrays[] = {out, &packed};
-        const mask_params params = {.n = repeats->size, .values = count};
-        status = mask_call("repeat", fn, &params, arrays, 2, false);
-        drupe_array_clear(&packed);
-    }
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    const mask_params params = {.n = repeats->size, .values = count};
+    drupe_loop loop;
+    drupe_loop_open(&loop, out);
+    drupe_loop_take(&loop, repeats, DRUPE_INT64);
+    drupe_loop_call(&loop, "repeat", fn, &params, sizeof params);
+    return drupe_loop_close(&loop);
 }
 
 drupe_status drupe_array_repeat_count(const drupe_array *repeats, drupe_array *total)
@@ -324,16 +309,11 @@ drupe_status drupe_array_repeat_count(const drupe_array *repeats, drupe_array *t
                                "repeats are integers in one dimension, not %s in %d dimensions",
                                drupe_dtype_name(repeats->dtype), repeats->ndim);
     DRUPE_TRY(drupe_array_result(repeats->queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 0, NULL, total));
-    if (repeats->size) return repeat_call(repeats, 0, run_repeat_count, total);
-    drupe_status status =
-        drupe_array_assign(total, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
-    if (status != DRUPE_OK) drupe_array_clear(total);
-    return status;
+    return repeats->size ? repeat_call(repeats, 0, run_repeat_count, total) : drupe_array_zero(total);
 }
 
 drupe_status drupe_array_repeat_positions(const drupe_array *repeats, size_t count, drupe_array *out)
 {
-    DRUPE_TRY(
-        drupe_array_result(repeats->queue, drupe_memory_kind(repeats->memory), DRUPE_INT64, 1, &count, out));
+    DRUPE_TRY(drupe_array_result_beside(repeats, DRUPE_INT64, 1, &count, out));
     return count ? repeat_call(repeats, count, run_repeat, out) : DRUPE_OK;
 }

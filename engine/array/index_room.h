@@ -13,8 +13,6 @@ typedef struct index_pack {
     int named;
 } index_pack;
 
-/* DRUPE_E_PLACEMENT unless both are on one queue. */
-drupe_status drupe_index_same_queue(const drupe_array *a, const drupe_array *b);
 /* A view of all memory between the first and the last element of a non-empty array, as one dimension, and
  * where element [0, ..., 0] is in it. `span` must be empty. */
 void drupe_index_span(const drupe_array *array, drupe_array *span, ptrdiff_t *base);

@@ -2,16 +2,6 @@
 #include "array/index_room.h"
 #include <string.h>
 
-drupe_status drupe_index_same_queue(const drupe_array *a, const drupe_array *b)
-{
-    if (a->queue == b->queue) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_PLACEMENT,
-                           "an array and what indexes it are on different queues (of %s and %s): bring them "
-                           "together with to_device()",
-                           drupe_device_filter(drupe_queue_device(a->queue)),
-                           drupe_device_filter(drupe_queue_device(b->queue)));
-}
-
 void drupe_index_span(const drupe_array *array, drupe_array *span, ptrdiff_t *base)
 {
     ptrdiff_t low = 0, high = 0;
@@ -30,19 +20,11 @@ void drupe_index_span(const drupe_array *array, drupe_array *span, ptrdiff_t *ba
     *base = -low;
 }
 
-static drupe_status copy_of(const drupe_array *src, drupe_dtype dtype, drupe_queue *queue, drupe_array *out)
-{
-    DRUPE_TRY(drupe_array_result(queue, DRUPE_MEM_DEVICE, dtype, src->ndim, src->shape, out));
-    drupe_status status = drupe_array_assign(out, &(drupe_operand){.array = src});
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
-}
-
 drupe_status drupe_index_apart(const drupe_array *src, drupe_dtype dtype, const drupe_array *beside,
                                drupe_array *out)
 {
     if (src->queue != beside->queue || (src->size && beside->size && drupe_layout_overlap(src, beside)))
-        return copy_of(src, dtype, beside->queue, out);
+        return drupe_array_copy_as(src, dtype, beside->queue, out);
     return drupe_array_contiguous_as(src, dtype, out);
 }
 

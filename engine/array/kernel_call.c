@@ -52,5 +52,10 @@ drupe_status drupe_array_kernel(drupe_target *target, const drupe_kernel_call *c
     drupe_recipe_make(&call->parts, &recipe);
     DRUPE_TRY(drupe_target_kernel(target, &recipe, &kernel));
     drupe_target_range(target, call->items, 1, &range);
+    if (call->group) {
+        const size_t groups = (call->items + call->group - 1) / call->group, most = target->units * 32;
+        range.local[0] = call->group;
+        range.global[0] = (groups < most ? groups : most) * call->group;
+    }
     return drupe_submit_kernel(&s, kernel, &range, args, call->count + 1, NULL);
 }

@@ -2,6 +2,7 @@
  * kernel, and told by a function of the host behind it, which copies those few words. */
 #include "array/index_room.h"
 #include "array/kernel_room.h"
+#include "array/loop.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static drupe_status report_open(drupe_queue *queue, drupe_array *report)
 {
     const size_t words = 3;
     DRUPE_TRY(drupe_array_result(queue, DRUPE_MEM_DEVICE, DRUPE_INT64, 1, &words, report));
-    return drupe_array_assign(report, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    return drupe_array_zero(report);
 }
 
 /* `to`: what is no result if an index led nowhere. */

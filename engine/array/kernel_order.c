@@ -31,9 +31,9 @@ static drupe_status scan_launch(drupe_target *target, const drupe_scan_params *p
 /* Chunks of a row: as long as a group can hold, or as leaves enough columns for all units. */
 static drupe_i64 scan_chunk(const drupe_target *target, const drupe_scan *scan)
 {
-    if (scan->inner == 1) return (drupe_i64)target->group * SCAN_EACH;
+    if (scan->inner <= 1) return (drupe_i64)target->group * SCAN_EACH;
     const size_t wanted = target->units * target->group * 4, columns = scan->outer * scan->inner;
-    const size_t chunks = columns < wanted ? (wanted + columns - 1) / columns : 1;
+    const size_t chunks = columns > 0 && columns < wanted ? (wanted + columns - 1) / columns : 1;
     const size_t chunk = (scan->n + chunks - 1) / chunks;
     return (drupe_i64)(chunk < SCAN_COLUMN_LEAST ? SCAN_COLUMN_LEAST : chunk);
 }

@@ -49,6 +49,10 @@ drupe_status drupe_kernel_argreduce(drupe_target *target, const drupe_argreduce 
                                     const drupe_array *out);
 drupe_status drupe_kernel_search(drupe_target *target, const drupe_search *search, const drupe_array *sorted,
                                  const drupe_array *values, const drupe_array *out);
+/* Of the members up to `count`; the rest is filled in. `out` is C-contiguous, all in type `dtype`. */
+drupe_status drupe_kernel_product(drupe_target *target, drupe_dtype dtype,
+                                  const drupe_product_params *product, const drupe_array *a,
+                                  const drupe_array *b, const drupe_array *out);
 /* A result of bools takes whether each value is in the set, which is sorted first. */
 drupe_status drupe_kernel_isin(drupe_target *target, const drupe_search *search, const drupe_array *set,
                                const drupe_array *values, const drupe_array *out);

@@ -145,7 +145,7 @@ void drupe_layout_simplify(drupe_layout *l)
     drupe_layout_merge(l);
 }
 
-void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size)
+const char *drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = 0;
@@ -154,18 +154,18 @@ void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size)
         used += n > 0 ? (size_t)n : 0;
     }
     if (used + 1 < size) snprintf(text + used, size - used, "%s", ndim == 0 ? "()" : ndim == 1 ? ",)" : ")");
+    return text;
 }
 
 static drupe_status shapes_clash(const drupe_array *a, const drupe_array *b)
 {
     char first[128], second[128];
-    drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
-    drupe_shape_text(b->ndim, b->shape, second, sizeof(second));
     return drupe_error_set(
         DRUPE_E_INVALID,
         "operands of shapes %s and %s do not broadcast together: counted from the last axis, "
         "lengths must be equal or 1",
-        first, second);
+        drupe_shape_text(a->ndim, a->shape, first, sizeof(first)),
+        drupe_shape_text(b->ndim, b->shape, second, sizeof(second)));
 }
 
 drupe_status drupe_shape_broadcast(const drupe_array *const *arrays, size_t count, int *ndim,

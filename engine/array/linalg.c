@@ -1,5 +1,5 @@
 /* Linear algebra as functions of the host, and the table of who computes what. */
-#include "array/array_room.h"
+#include "array/loop.h"
 #include "drupe/array_linalg.h"
 #include "math/linear.h"
 #include "math/product.h"
@@ -60,11 +60,11 @@ static drupe_status check_second(const char *name, const drupe_array *a, const d
             DRUPE_E_PLACEMENT,
             "the operands of %s are on different queues: bring them together with to_device()", name);
     if (good && a->dtype == b->dtype) return DRUPE_OK;
-    drupe_shape_text(a->ndim, a->shape, first, sizeof first);
-    drupe_shape_text(b->ndim, b->shape, second, sizeof second);
     return drupe_error_set(DRUPE_E_INVALID,
                            "%s of shapes %s and %s, %s and %s: rows, stacks and types must be equal", name,
-                           first, second, drupe_dtype_name(a->dtype), drupe_dtype_name(b->dtype));
+                           drupe_shape_text(a->ndim, a->shape, first, sizeof first),
+                           drupe_shape_text(b->ndim, b->shape, second, sizeof second),
+                           drupe_dtype_name(a->dtype), drupe_dtype_name(b->dtype));
 }
 
 static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, drupe_linear *linear)
@@ -82,7 +82,7 @@ static drupe_status describe(drupe_linear_op op, const drupe_array *const *in, d
     linear->n = a->shape[a->ndim - 1];
     linear->count = 1;
     for (int d = 0; d < a->ndim - 2; d++) linear->count *= a->shape[d];
-    return drupe_linear_provider(op, linear->type) ? DRUPE_OK : DRUPE_E_UNAVAILABLE;
+    return drupe_linear_check(linear);
 }
 
 /* --- The call ------------------------------------------------------------------------------------------- */
@@ -98,9 +98,8 @@ static drupe_status results_make(const drupe_linear *linear, const drupe_array *
         size_t shape[DRUPE_MAX_DIMS];
         memcpy(shape, a->shape, (size_t)stack * sizeof *shape);
         for (int d = 0; d < r->ndim; d++) shape[stack + d] = r->shape[d];
-        DRUPE_TRY(drupe_array_result(a->queue, drupe_memory_kind(a->memory),
-                                     dtype_of(linear->type, r->element), stack + r->ndim, shape,
-                                     &out[*count]));
+        DRUPE_TRY(drupe_array_result_beside(a, dtype_of(linear->type, r->element), stack + r->ndim, shape,
+                                            &out[*count]));
     }
     return DRUPE_OK;
 }

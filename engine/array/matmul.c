@@ -1,10 +1,11 @@
 /* Matrix products, of stacks too.
  *
  * Where the host can address the memory, the whole stack is one function of the host, work of the queue like
- * any other: by BLAS, or by loops of the host (math/product.h). Elsewhere the generated kernels compute it,
- * one matrix after the other. Operands that neither can address are copied first; float16 is computed in
- * float32. */
-#include "array/array_room.h"
+ * any other: by BLAS, or by loops of the host (math/product.h). On GPUs it is one kernel for the whole stack,
+ * where its matrices follow each other by one stride, else one after the other. Operands that neither can
+ * address are copied first; float16 is computed in float32. */
+#include "array/kernel_room.h"
+#include "array/loop.h"
 #include "math/product.h"
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +124,7 @@ static drupe_status multiply_matrix(product *p, const drupe_array *out)
     drupe_arg args[4];
     for (int i = 0; i < 3; i++) args[i] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[i]};
     args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof(params), &params};
-    if (p->target->gpu_form)
-        drupe_target_range(p->target, p->m * p->n, 1, &range);
-    else
-        drupe_target_range(p->target, p->m * ((p->n + 63) / 64), 16384 / (p->k < 16384 ? p->k : 16384),
-                           &range);
+    drupe_target_range(p->target, p->m * ((p->n + 63) / 64), 16384 / (p->k < 16384 ? p->k : 16384), &range);
     drupe_access accesses[3];
     struct drupe_memory *const memories[] = {out->memory, p->a.memory, p->b.memory, NULL};
     const drupe_effects effects = {
@@ -181,13 +178,50 @@ static drupe_status multiply_by_kernels(product *p, const drupe_array *out)
     return DRUPE_OK;
 }
 
+/* The stride by which the matrices of a stack follow each other; false: there is no such. */
+static bool stack_stride(const product *p, const drupe_array *array, drupe_i64 *stride)
+{
+    bool first = true;
+    ptrdiff_t next = 0;
+    *stride = 0;
+    for (int d = p->ndim - 1; d >= 0; d--) {
+        const ptrdiff_t step = drupe_layout_stride(array, p->ndim + 2, d);
+        if (p->shape[d] == 1) continue;
+        if (!first && step != next) return false;
+        if (first) *stride = step;
+        first = false;
+        next = step * (ptrdiff_t)p->shape[d];
+    }
+    return true;
+}
+
+static drupe_status multiply_on_gpu(product *p, const drupe_array *out)
+{
+    const drupe_array *a = &p->a, *b = &p->b;
+    drupe_product_params params = {.m = (drupe_i64)p->m,
+                                   .n = (drupe_i64)p->n,
+                                   .k = (drupe_i64)p->k,
+                                   .a_row = a->strides[a->ndim - 2],
+                                   .a_column = a->strides[a->ndim - 1],
+                                   .b_row = b->strides[b->ndim - 2],
+                                   .b_column = b->strides[b->ndim - 1],
+                                   .count = (drupe_i64)p->count};
+    if (stack_stride(p, a, &params.a_stack) && stack_stride(p, b, &params.b_stack))
+        return drupe_kernel_product(p->target, p->dtype, &params, a, b, out);
+    params.count = 1;
+    for (size_t i = 0; i < p->count; i++) {
+        const drupe_array left = matrix_at(p, a, i), right = matrix_at(p, b, i),
+                          result = matrix_at(p, out, i);
+        DRUPE_TRY(drupe_kernel_product(p->target, p->dtype, &params, &left, &right, &result));
+    }
+    return DRUPE_OK;
+}
+
 /* --- The whole ------------------------------------------------------------------------------------------ */
 
-static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
+static drupe_status check_operands(const drupe_array *a, const drupe_array *b, const drupe_array *out)
 {
     char first[128], second[128];
-    drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
-    drupe_shape_text(b->ndim, b->shape, second, sizeof(second));
     if (a->ndim == 0 || b->ndim == 0)
         return drupe_error_set(DRUPE_E_INVALID,
                                "matmul does not take zero-dimensional operands: use multiply");
@@ -196,20 +230,26 @@ static drupe_status check_operands(const drupe_array *a, const drupe_array *b)
             DRUPE_E_INVALID,
             "matmul of shapes %s and %s: the last axis of the first must be as long as the "
             "%s axis of the second",
-            first, second, b->ndim > 2 ? "last but one" : "first");
-    if (a->queue != b->queue)
-        return drupe_error_set(DRUPE_E_PLACEMENT,
-                               "the operands of matmul are on different queues (of %s and %s): bring them "
-                               "together with to_device()",
-                               drupe_device_filter(drupe_queue_device(a->queue)),
-                               drupe_device_filter(drupe_queue_device(b->queue)));
-    return DRUPE_OK;
+            drupe_shape_text(a->ndim, a->shape, first, sizeof(first)),
+            drupe_shape_text(b->ndim, b->shape, second, sizeof(second)),
+            b->ndim > 2 ? "last but one" : "first");
+    DRUPE_TRY(drupe_array_same_queue("the operands of matmul", a, b));
+    return out->memory ? drupe_array_same_queue("the operands of matmul", a, out) : DRUPE_OK;
+}
+
+/* Whether one matrix has more elements than its memory, as a broadcast one may have: up to 2^62 in one
+ * byte. It is computed on a copy, so that whether there is memory for it bounds how long a product takes. */
+static bool exceeds_memory(const drupe_array *array)
+{
+    size_t elements = 1;
+    for (int d = array->ndim > 2 ? array->ndim - 2 : 0; d < array->ndim; d++) elements *= array->shape[d];
+    return elements > drupe_memory_size(array->memory) / drupe_dtype_size(array->dtype);
 }
 
 /* A view in the product's type: a vector on the left is a row, on the right a column. */
 static drupe_status as_matrices(const drupe_array *array, drupe_dtype dtype, bool left, drupe_array *matrices)
 {
-    if (array->dtype == dtype)
+    if (array->dtype == dtype && !exceeds_memory(array))
         drupe_array_view(array, matrices);
     else
         DRUPE_TRY(drupe_array_contiguous_as(array, dtype, matrices));
@@ -245,6 +285,8 @@ static drupe_status multiply(product *p, const drupe_array *a, const drupe_array
     if (status == DRUPE_OK && b->ndim == 1) status = drupe_array_insert_axis(&target, p->ndim + 1);
     if (status == DRUPE_OK && p->target->cpu && !p->target->gpu_form)
         status = multiply_on_host(p, &whole);
+    else if (status == DRUPE_OK && p->target->gpu_form && p->target->group >= DRUPE_PRODUCT_LEAST)
+        status = multiply_on_gpu(p, &target);
     else if (status == DRUPE_OK)
         status = multiply_by_kernels(p, &target);
     if (status == DRUPE_OK && wide.memory) status = drupe_array_assign(out, &(drupe_operand){.array = &wide});
@@ -252,11 +294,40 @@ static drupe_status multiply(product *p, const drupe_array *a, const drupe_array
     return status;
 }
 
+/* Into an array of the product's shape, and of a type that `p` may have to be cast to. */
+static drupe_status fill(product *p, const drupe_array *a, const drupe_array *b, const drupe_array *out)
+{
+    drupe_status status = DRUPE_OK;
+    if (out->size && p->k == 0)
+        status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
+    else if (out->size)
+        status = multiply(p, a, b, out);
+    drupe_array_clear(&p->b);
+    drupe_array_clear(&p->a);
+    return status;
+}
+
+/* The product goes to where it is wanted if that is one block of memory beside the operands, else through a
+ * copy. */
+static drupe_status fill_given(product *p, const drupe_array *a, const drupe_array *b, drupe_dtype dtype,
+                               const drupe_array *out)
+{
+    if (out->dtype == dtype && drupe_array_contiguous(out) && !drupe_layout_overlap(out, a) &&
+        !drupe_layout_overlap(out, b))
+        return fill(p, a, b, out);
+    drupe_array result = {0};
+    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, dtype, out->ndim, out->shape, &result));
+    drupe_status status = fill(p, a, b, &result);
+    if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
+    drupe_array_clear(&result);
+    return status;
+}
+
 drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drupe_array *out)
 {
     product p = {0};
     size_t shape[DRUPE_MAX_DIMS + 2];
-    DRUPE_TRY(check_operands(a, b));
+    DRUPE_TRY(check_operands(a, b, out));
     DRUPE_TRY(drupe_target_get(a->queue, &p.target));
     DRUPE_TRY(stack_shape(a, b, &p));
     const drupe_dtype dtype = drupe_dtype_available(drupe_dtype_promote(a->dtype, b->dtype), p.target->fp64);
@@ -268,16 +339,12 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     memcpy(shape, p.shape, (size_t)ndim * sizeof *shape);
     if (a->ndim > 1) shape[ndim++] = p.m;
     if (b->ndim > 1) shape[ndim++] = p.n;
+    if (out->memory) DRUPE_TRY(drupe_array_check_out("matmul", out, dtype, ndim, shape));
     DRUPE_TRY(drupe_queue_pace_heavy(a->queue, (double)p.count * (double)p.m * (double)p.n * (double)p.k));
+    if (out->memory) return fill_given(&p, a, b, dtype, out);
     const drupe_mem_kind kind_a = drupe_memory_kind(a->memory), kind_b = drupe_memory_kind(b->memory);
     DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, dtype, ndim, shape, out));
-    drupe_status status = DRUPE_OK;
-    if (out->size && p.k == 0)
-        status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});
-    else if (out->size)
-        status = multiply(&p, a, b, out);
-    drupe_array_clear(&p.b);
-    drupe_array_clear(&p.a);
+    drupe_status status = fill(&p, a, b, out);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
 }

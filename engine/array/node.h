@@ -107,6 +107,8 @@ typedef struct pending_list {
     size_t bytes;      /* of the memory that they take, counted each time */
     bool settling;
     pthread_t settler;
+    const struct pending_plan *plan; /* the settler's, while it is at it */
+    const drupe_queue *awaits;       /* whose work the settler waits for; NULL: for none */
     struct pending_list *next;
 } pending_list;
 

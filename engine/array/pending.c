@@ -217,7 +217,7 @@ drupe_status drupe_array_settle(const drupe_array *array)
     drupe_array *own = (drupe_array *)(uintptr_t)array; /* the same array, seen after its values were asked for */
     for (int tries = 0; own->node; tries++) {
         pthread_mutex_lock(&pending.lock);
-        if (own->node->state >= NODE_SETTLED) return take_values(own);
+        if (own->node && own->node->state >= NODE_SETTLED) return take_values(own);
         pthread_mutex_unlock(&pending.lock);
         if (tries == 2)
             return drupe_error_set(DRUPE_E_BUSY, "This array is being computed by the call that was interrupted "
@@ -368,7 +368,7 @@ static drupe_status node_enter(drupe_node *node, const drupe_operand *in)
     bool full = true;
     pthread_mutex_lock(&pending.lock);
     pending_list *list = list_for(node->queue);
-    full = list && is_full(list, bytes) && !list->settling;
+    full = list && is_full(list, bytes);
     if (full) {
         pthread_mutex_unlock(&pending.lock);
         DRUPE_TRY(drupe_pending_settle(node->queue, NULL));
@@ -483,12 +483,24 @@ static bool is_orderly(const drupe_array *out)
     return true;
 }
 
+static bool is_shared(const drupe_node *node)
+{
+    pthread_mutex_lock(&pending.lock);
+    const bool shared = node->arrays > 1;
+    pthread_mutex_unlock(&pending.lock);
+    return shared;
+}
+
 bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in, size_t nin,
                         drupe_array *out, drupe_status *status)
 {
     bool some = out->node != NULL;
     for (size_t i = 0; i < nin; i++) some = some || (in[i].array && in[i].array->node);
     *status = DRUPE_OK;
+    if (some && out->node && is_shared(out->node)) {
+        *status = drupe_array_settle(out); /* those who have the same values must see the new ones */
+        if (*status != DRUPE_OK) return true;
+    }
     if (some && (!is_wanted(target, in, nin, out->ndim, out->size) || (out->memory && !fits_operand(out)) ||
                  !is_orderly(out))) {
         *status = drupe_operands_settle(in, nin);

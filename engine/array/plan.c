@@ -35,7 +35,7 @@ static bool is_other_space(const drupe_node *node, const drupe_node *input)
     return !same_space(node, input);
 }
 
-static void find_levels(pending_plan *plan)
+static void find_levels(const pending_plan *plan, const pending_target *target)
 {
     for (int i = 0; i < plan->count; i++) {
         drupe_node *node = plan->nodes[i];
@@ -50,6 +50,12 @@ static void find_levels(pending_plan *plan)
             const int level = input->level + is_other_space(node, input);
             if (level > node->level) node->level = level;
         }
+    }
+    /* Others than those of the plan may take it: arrays, and nodes that came too late for it. */
+    for (int i = 0; i < plan->count; i++) {
+        drupe_node *node = plan->nodes[i];
+        const unsigned own = target && target->node == node && target->spent ? 1 : 0;
+        node->output = node->references - 1 - (unsigned)node->takers > own;
     }
 }
 
@@ -97,7 +103,7 @@ static int alive(const pending_plan *plan, const cut *c, int end)
     int count = 0;
     for (int i = 0; i < end; i++) {
         const drupe_node *node = plan->nodes[i];
-        if (node->kernel == c->number && (node->uses > 0 || node->arrays)) count++;
+        if (node->kernel == c->number && (node->uses > 0 || node->output || node->arrays)) count++;
     }
     return count;
 }
@@ -144,14 +150,11 @@ static void cut_kernels(pending_plan *plan)
     plan->kernels = c.number + 1;
 }
 
-static void find_outputs(const pending_plan *plan, const pending_target *target)
+/* Those that another kernel takes, too. */
+static void find_outputs(const pending_plan *plan)
 {
     for (int i = 0; i < plan->count; i++) {
-        drupe_node *node = plan->nodes[i];
-        const unsigned own = target && target->node == node && target->spent ? 1 : 0;
-        /* Others than those of the plan may take it, which came too late for that. */
-        const unsigned others = node->references - 1 - (unsigned)node->takers;
-        if (others > own) node->output = true;
+        const drupe_node *node = plan->nodes[i];
         for (unsigned k = 0; k < node->nin; k++) {
             drupe_node *input = node->in[k].node;
             if (input && input->state == NODE_SETTLING && input->kernel != node->kernel) input->output = true;
@@ -169,8 +172,8 @@ void drupe_plan_make(pending_list *list, const pending_target *target, pending_p
         node->references++;
         plan->nodes[plan->count++] = node;
     }
-    find_levels(plan);
+    find_levels(plan, target);
     sort_nodes(plan);
     cut_kernels(plan);
-    find_outputs(plan, target);
+    find_outputs(plan);
 }

@@ -1,5 +1,6 @@
 /* Arrays of random numbers: checks, and calls of math/random.h as work of the queue. */
 #include "array/array_room.h"
+#include "base/base.h"
 #include "drupe/array_random.h"
 #include "math/random.h"
 #include <string.h>
@@ -12,19 +13,38 @@ typedef struct random_params {
     bool is_bool;
 } random_params;
 
+/* Of each law. */
+static const drupe_random_kind kinds[] = {
+    DRUPE_RANDOM_NORMAL,   DRUPE_RANDOM_EXPONENTIAL, DRUPE_RANDOM_GAMMA,
+    DRUPE_RANDOM_BETA,     DRUPE_RANDOM_VONMISES,    DRUPE_RANDOM_POISSON,
+    DRUPE_RANDOM_BINOMIAL, DRUPE_RANDOM_ZIPF,        DRUPE_RANDOM_HYPERGEOMETRIC};
+
 /* The numbers of an own distribution; a parameter comes from an array or from the request. */
 static void draw_law(drupe_philox *state, const random_params *p, void *const *pointers, void *out)
 {
-    static const drupe_random_kind kinds[] = {DRUPE_RANDOM_NORMAL,  DRUPE_RANDOM_EXPONENTIAL,
-                                              DRUPE_RANDOM_GAMMA,   DRUPE_RANDOM_BETA,
-                                              DRUPE_RANDOM_POISSON, DRUPE_RANDOM_BINOMIAL};
     const drupe_random_request *request = &p->request;
     drupe_random_law law = {.kind = kinds[request->law], .wide = p->element == sizeof(double)};
     law.a = request->arrays[0] ? *pointers++ : &request->numbers[0];
-    law.b = request->arrays[1] ? *pointers : &request->numbers[1];
+    law.b = request->arrays[1] ? *pointers++ : &request->numbers[1];
+    law.c = request->arrays[2] ? *pointers : &request->numbers[2];
     law.a_step = request->arrays[0] != NULL;
     law.b_step = request->arrays[1] != NULL;
+    law.c_step = request->arrays[2] != NULL;
     drupe_random_draw(state, &law, p->n, out);
+}
+
+static void draw_integers(drupe_philox *state, const random_params *p, void *const *pointers, void *out)
+{
+    const drupe_random_request *request = &p->request;
+    const unsigned bytes = p->is_bool ? 0 : (unsigned)p->element;
+    const bool lows = request->arrays[0] != NULL, ranges = request->arrays[1] != NULL;
+    if (!lows && !ranges) {
+        drupe_random_integers(state, bytes, request->low, request->range, p->n, out);
+        return;
+    }
+    const uint64_t *low = lows ? *pointers++ : &request->low;
+    drupe_random_integers_each(state, bytes, low, lows, ranges ? *pointers : &request->range, ranges, p->n,
+                               out);
 }
 
 static drupe_status random_run(void *const *pointers, const void *params)
@@ -33,6 +53,11 @@ static drupe_status random_run(void *const *pointers, const void *params)
     const drupe_random_request *request = &p->request;
     drupe_philox *state = pointers[0];
     int64_t *integers = pointers[1];
+    if (state->taken > 4)
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "the state of the generator says that %llu words of a block of 4 "
+                               "were taken: it was written by something else",
+                               (unsigned long long)state->taken);
     switch (request->what) {
     case DRUPE_RANDOM_UNIFORM:
         if (p->element == sizeof(double))
@@ -40,10 +65,7 @@ static drupe_status random_run(void *const *pointers, const void *params)
         else
             drupe_random_floats(state, p->n, pointers[1]);
         break;
-    case DRUPE_RANDOM_INTEGERS:
-        drupe_random_integers(state, p->is_bool ? 0 : (unsigned)p->element, request->low, request->range,
-                              p->n, pointers[1]);
-        break;
+    case DRUPE_RANDOM_INTEGERS: draw_integers(state, p, pointers + 2, pointers[1]); break;
     case DRUPE_RANDOM_PERMUTATION: drupe_random_permutation(state, p->n, integers); break;
     case DRUPE_RANDOM_SAMPLE:
         if (!(request->range == 2
@@ -80,20 +102,26 @@ static drupe_status check(const drupe_array *state, const drupe_random_request *
     if (state->dtype != DRUPE_INT64 || state->size != DRUPE_RANDOM_WORDS || !drupe_array_contiguous(state))
         return drupe_error_set(DRUPE_E_INVALID, "the state of a generator is an int64 array of %d elements",
                                DRUPE_RANDOM_WORDS);
+    if ((unsigned)request->what > DRUPE_RANDOM_LAW || (unsigned)request->law >= DRUPE_COUNT_OF(kinds))
+        return drupe_error_set(DRUPE_E_INVALID, "%d, %d is no kind of random numbers", (int)request->what,
+                               (int)request->law);
     if (drupe_dtype_size(dtype) == 0 || !type_fits(request, dtype))
         return drupe_error_set(DRUPE_E_INVALID, "random numbers of this distribution cannot be %s",
                                drupe_dtype_name(dtype));
     if (request->what == DRUPE_RANDOM_SAMPLE && request->low < n)
         return drupe_error_set(DRUPE_E_INVALID, "%zu different integers cannot be taken from %zu", n,
                                (size_t)request->low);
-    for (int i = 0; i < 2; i++) {
+    const bool integers = request->what == DRUPE_RANDOM_INTEGERS;
+    for (int i = 0; i < DRUPE_RANDOM_PARAMETERS; i++) {
         const drupe_array *a = request->arrays[i];
         if (!a) continue;
-        if (a->dtype != DRUPE_FLOAT64 || a->size != n || !drupe_array_contiguous(a))
+        const bool typed =
+            integers ? a->dtype == DRUPE_INT64 || a->dtype == DRUPE_UINT64 : a->dtype == DRUPE_FLOAT64;
+        if (!typed || a->size != n || !drupe_array_contiguous(a))
             return drupe_error_set(DRUPE_E_INVALID,
-                                   "parameter %d of a distribution is a float64 array of %zu elements "
+                                   "parameter %d of a distribution is %s array of %zu elements "
                                    "in C order, or a number",
-                                   i + 1, n);
+                                   i + 1, integers ? "an int64 or uint64" : "a float64", n);
         if (a->queue != state->queue)
             return drupe_error_set(DRUPE_E_PLACEMENT,
                                    "parameters of a distribution are on another queue than the "
@@ -141,7 +169,7 @@ drupe_status drupe_array_random(const drupe_array *state, const drupe_random_req
     DRUPE_TRY(drupe_array_result(state->queue, DRUPE_MEM_DEVICE, dtype, ndim, shape, out));
     if (out->size == 0) return DRUPE_OK;
     const random_params params = {*request, out->size, drupe_dtype_size(dtype), dtype == DRUPE_BOOL};
-    const drupe_array *arrays[4] = {state, out};
+    const drupe_array *arrays[2 + DRUPE_RANDOM_PARAMETERS] = {state, out};
     drupe_call call = {.label = "random",
                        .fn = random_run,
                        .params = &params,
@@ -150,8 +178,8 @@ drupe_status drupe_array_random(const drupe_array *state, const drupe_random_req
                        .count = 2,
                        .reads = 1,
                        .writes = 3};
-    for (int i = 0; i < 2; i++)
-        if (request->what == DRUPE_RANDOM_LAW && request->arrays[i]) {
+    for (int i = 0; i < DRUPE_RANDOM_PARAMETERS; i++)
+        if (request->arrays[i]) {
             call.reads |= 1u << call.count;
             arrays[call.count++] = request->arrays[i];
         }

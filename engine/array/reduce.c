@@ -308,7 +308,7 @@ static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t a
     drupe_range range;
     bool done = false;
     *status = DRUPE_OK;
-    if (!in->node || !in->size || !out->size || !drupe_pending_joins(r->target)) return false;
+    if (!drupe_array_pending(in) || !in->size || !out->size || !drupe_pending_joins(r->target)) return false;
     split(in, axes, &s);
     if (s.kept.ndim > DRUPE_KERNEL_DIMS || s.reduced.ndim != 1) return false;
     plan_step(r->target, &s, out->size, &step);

@@ -198,7 +198,8 @@ static const struct {
     [SHAPE_ARG] = {"arg", source_arg_gpu_cl},          [SHAPE_INDEX] = {"index", source_index_gpu_cl},
     [SHAPE_MASK] = {"mask", source_mask_gpu_cl},       [SHAPE_SCAN] = {"scan", source_scan_gpu_cl},
     [SHAPE_SEARCH] = {"search", source_search_gpu_cl}, [SHAPE_SORT] = {"sort", source_sort_gpu_cl},
-    [SHAPE_UNIQUE] = {"unique", source_unique_gpu_cl}, [SHAPE_RANDOM] = {"random", source_random_gpu_cl}};
+    [SHAPE_UNIQUE] = {"unique", source_unique_gpu_cl}, [SHAPE_RANDOM] = {"random", source_random_gpu_cl},
+    [SHAPE_PRODUCT] = {"matmul", source_matmul_gpu_cl}};
 
 /* Keys by which a type is sorted: 0 unsigned, 1 with a sign, 2 floats, 3 pairs of floats. */
 static void define_key(drupe_text *text, const dtype_row *row)
@@ -209,7 +210,22 @@ static void define_key(drupe_text *text, const dtype_row *row)
                       8 * size, size == 8 ? 8 : 4);
 }
 
-static void render_other(drupe_text *text, const kernel_parts *key)
+/* A tile: as deep as keeps two of them below 19 KiB of local memory, two of which a group of 256 loads.
+ * Vectors of 16 bytes are what local memory is fastest with. */
+static void define_product(drupe_text *text, const kernel_parts *key, size_t side)
+{
+    const dtype_row *row = drupe_dtype_row((drupe_dtype)key->compute);
+    const int each = key->op & ~PRODUCT_FAR, size = (int)row->size, vector = size < 16 ? 16 / size : 1;
+    const int run = row->kind == KIND_COMPLEX ? 1 : vector < each ? vector : each;
+    const int deep = each == 8 ? (size < 8 ? 16 : 8) : (size < 16 ? 64 : 32) / (each ? each : 1);
+    drupe_text_printf(text, "#define MULTIPLY(r, x, y) %s\n", drupe_multiply_text(row->kind));
+    drupe_text_printf(text, "#define SIDE %zu\n#define EACH %d\n#define DEEP %d\n#define RUN %d\n", side,
+                      each, deep, run);
+    drupe_text_printf(text, run > 1 ? "#define LINE %s%d\n" : "#define LINE %s\n", row->cl, run);
+    drupe_text_printf(text, "#define OFFSET %s\n", key->op & PRODUCT_FAR ? "i64" : "i32");
+}
+
+static void render_other(drupe_text *text, const drupe_target *target, const kernel_parts *key)
 {
     append_lines(text, source_params_gpu_h);
     drupe_text_printf(text, "#define VARIANT %d\n", key->op);
@@ -220,6 +236,7 @@ static void render_other(drupe_text *text, const kernel_parts *key)
                           (key->op & SCAN_COLUMN) != 0);
     }
     if (key->shape == SHAPE_SORT) define_key(text, drupe_dtype_row((drupe_dtype)key->in[0]));
+    if (key->shape == SHAPE_PRODUCT) define_product(text, key, drupe_product_side(target));
     if (key->shape == SHAPE_RANDOM)
         drupe_text_printf(text, "#define WORD_BYTES %d\n", (int)drupe_dtype_size((drupe_dtype)key->out));
     append_lines(text, others[key->shape].lines);
@@ -235,12 +252,14 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
     drupe_text_printf(text,
                       "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n#define NAME %s\n",
                       target->gpu_form, target->fp64, target->checked, name);
-    if (target->gpu_form) drupe_text_printf(text, "#define GROUP %zu\n", target->group);
+    const size_t side = drupe_product_side(target),
+                 group = key->shape == SHAPE_PRODUCT ? side * side : target->group;
+    if (target->gpu_form) drupe_text_printf(text, "#define GROUP %zu\n", group);
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);
     define_types(text, key);
     if (key->shape >= SHAPE_ARG) {
-        render_other(text, key);
+        render_other(text, target, key);
         return drupe_text_check(text);
     }
     switch (key->shape) {

@@ -7,16 +7,34 @@
 
 /* --- One at a time --------------------------------------------------------------------------------------- */
 
+/* The list that this thread settles meanwhile; NULL: none. Needs the lock. */
+static pending_list *own_list(void)
+{
+    pending_list *list = drupe_pending_lists();
+    while (list && !(list->settling && pthread_equal(list->settler, pthread_self()))) list = list->next;
+    return list;
+}
+
+/* Whether who settles the list waits for who settles `own`, perhaps by way of others. Needs the lock. */
+static bool is_circular(const pending_list *list, const pending_list *own)
+{
+    while (list && list != own) list = list->awaits ? drupe_pending_list(list->awaits) : NULL;
+    return own && list == own;
+}
+
 /* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL: nothing
- * is pending any more, or this thread is at it already. */
+ * is pending any more, or this thread is at it already, or the other one waits for this one. */
 static pending_list *begin(drupe_queue *queue, drupe_status *status)
 {
     pending_list *list = drupe_pending_list(queue);
     while (list && list->settling) {
-        if (pthread_equal(list->settler, pthread_self())) return NULL;
+        pending_list *own = own_list();
+        if (is_circular(list, own)) return NULL;
+        if (own) own->awaits = queue;
         drupe_pending_unlock();
         *status = drupe_queue_pause(queue, SLICE_NS);
         drupe_pending_lock();
+        if (own) own->awaits = NULL;
         if (*status == DRUPE_E_CANCELLED) return NULL;
         *status = DRUPE_OK;
         list = drupe_pending_list(queue);
@@ -30,12 +48,14 @@ static pending_list *begin(drupe_queue *queue, drupe_status *status)
 
 /* --- The end of a kernel's nodes -------------------------------------------------------------------------- */
 
-static void node_fail(drupe_node *node)
+/* False: there is no memory for that. It stays pending, and fails again. */
+static bool node_fail(drupe_node *node)
 {
     node->error = malloc(sizeof *node->error);
-    if (!node->error) return; /* it stays pending, and fails again */
+    if (!node->error) return false;
     *node->error = *drupe_error_last();
     node->state = NODE_FAILED;
+    return true;
 }
 
 /* Whether trying again may help. */
@@ -69,11 +89,10 @@ static void put_back(pending_list *list, drupe_node *node)
     list->count++;
 }
 
-/* What was not submitted is pending again. */
+/* What was not submitted is pending again. Needs the lock, which is given up. */
 static void finish(pending_list *list, pending_plan *plan)
 {
     drupe_node *gone = NULL;
-    drupe_pending_lock();
     for (int i = plan->count; i-- > 0;)
         if (plan->nodes[i]->state == NODE_SETTLING) put_back(list, plan->nodes[i]);
     for (int i = 0; i < plan->count; i++)
@@ -88,6 +107,7 @@ static void finish(pending_list *list, pending_plan *plan)
         gone = node;
     }
     list->settling = false;
+    list->plan = NULL;
     drupe_queue_postpone(list->queue, list->first != NULL);
     drupe_pending_list_tidy(list);
     drupe_nodes_free(gone);
@@ -109,18 +129,21 @@ static bool takes_failed(const pending_plan *plan, int from, int to)
     return false;
 }
 
-/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before. */
-static void kernel_done(const pending_plan *plan, int from, int to, drupe_status status, bool keep)
+/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before. False: a
+ * failure could not be noted. */
+static bool kernel_done(const pending_plan *plan, int from, int to, drupe_status status, bool keep)
 {
+    bool noted = true;
     drupe_pending_lock();
     for (int i = from; i < to; i++) {
         if (status == DRUPE_OK && keep && !plan->nodes[i]->output) continue;
         if (status == DRUPE_OK)
             plan->nodes[i]->state = NODE_SETTLED;
         else
-            node_fail(plan->nodes[i]);
+            noted = node_fail(plan->nodes[i]) && noted;
     }
     drupe_pending_unlock();
+    return noted;
 }
 
 static drupe_status run(const pending_plan *plan, const pending_target *target)
@@ -132,55 +155,89 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
             failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
         if (status != DRUPE_OK && is_passing(status)) return status;
         const bool wanted = target && target->node->kernel == plan->nodes[from]->kernel;
-        kernel_done(plan, from, to, status, wanted && target->reduction && !target->node->output);
-        if (status != DRUPE_OK && wanted) return status;
+        const bool noted =
+            kernel_done(plan, from, to, status, wanted && target->reduction && !target->node->output);
+        if (status != DRUPE_OK && (wanted || !noted)) return status;
         if (wanted) *target->done = true;
         if (wanted && target->then) DRUPE_TRY(target->then(target->user));
     }
     return DRUPE_OK;
 }
 
-drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target)
+/* What one plan holds of it. `rest`: 0 at first, then how many of what was pending at first are left. `done`: whether
+ * something was to be done, and this thread could do it. */
+static drupe_status settle_some(drupe_queue *queue, const pending_target *target, unsigned *rest, bool *done)
 {
     pending_plan plan;
     drupe_status status = DRUPE_OK;
     drupe_pending_lock();
     pending_list *list = begin(queue, &status);
+    *done = list != NULL;
     if (!list) {
         drupe_pending_unlock();
         return status;
     }
+    const unsigned all = *rest ? *rest : list->count;
     drupe_plan_make(list, target, &plan);
+    list->plan = &plan;
+    *rest = all > (unsigned)plan.count ? all - (unsigned)plan.count : 0;
+    /* Another thread may have settled it, or it is behind what fits the plan. */
+    if (target && (*target->done || target->node->state != NODE_SETTLING)) target = NULL;
     drupe_pending_unlock();
     drupe_queue_retain(queue); /* it may go with the last node */
     const drupe_origin *before = drupe_origin_enter(NULL);
     status = run(&plan, target);
     drupe_error kept = *drupe_error_last();
     drupe_origin_enter(before);
+    drupe_pending_lock();
     finish(list, &plan);
     drupe_queue_release(queue);
     if (status != DRUPE_OK) drupe_error_restore(&kept);
     return status;
 }
 
+static drupe_status settle(drupe_queue *queue, const pending_target *target, bool *done)
+{
+    unsigned rest = 0;
+    drupe_status status = settle_some(queue, target, &rest, done);
+    for (bool more = *done; status == DRUPE_OK && more && rest;) status = settle_some(queue, target, &rest, &more);
+    return status;
+}
+
+drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target)
+{
+    bool done;
+    drupe_queue_retain(queue); /* it may be that of the nodes alone */
+    const drupe_status status = settle(queue, target, &done);
+    drupe_queue_release(queue);
+    return status;
+}
+
 /* --- For core ------------------------------------------------------------------------------------------- */
+
+static bool node_reads(const drupe_node *node, const drupe_memory *memory)
+{
+    for (unsigned i = 0; i < node->nin; i++)
+        if (node->in[i].memory == memory) return true;
+    return false;
+}
 
 static bool reads(const pending_list *list, const drupe_memory *memory)
 {
-    if (list->settling) return true;
     for (const drupe_node *node = list->first; node; node = node->next)
-        for (unsigned i = 0; i < node->nin; i++)
-            if (node->in[i].memory == memory) return true;
+        if (node_reads(node, memory)) return true;
+    for (int i = 0; list->plan && i < list->plan->count; i++)
+        if (node_reads(list->plan->nodes[i], memory)) return true;
     return false;
 }
 
 /* A queue, retained, that holds work back: which reads the memory, unless that is NULL. */
-static drupe_queue *find_queue(const drupe_memory *memory, bool settling)
+static drupe_queue *find_queue(const drupe_memory *memory)
 {
     drupe_queue *queue = NULL;
     drupe_pending_lock();
     for (pending_list *list = drupe_pending_lists(); list && !queue; list = list->next) {
-        if (list->settling && (!settling || pthread_equal(list->settler, pthread_self()))) continue;
+        if (list->settling && pthread_equal(list->settler, pthread_self())) continue;
         if (!memory || reads(list, memory)) queue = drupe_queue_retain(list->queue);
     }
     drupe_pending_unlock();
@@ -191,8 +248,9 @@ static drupe_status settle_readers(drupe_memory *memory)
 {
     drupe_queue *queue;
     drupe_status status = DRUPE_OK;
-    while (status == DRUPE_OK && (queue = find_queue(memory, true))) {
-        status = drupe_pending_settle(queue, NULL);
+    /* Where two threads wait for each other their order is not known, and one goes on. */
+    for (bool done = true; status == DRUPE_OK && done && (queue = find_queue(memory));) {
+        status = settle(queue, NULL, &done);
         drupe_queue_release(queue);
     }
     return status;

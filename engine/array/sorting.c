@@ -2,6 +2,7 @@
  */
 #include "array/array_room.h"
 #include "array/kernel_room.h"
+#include "array/loop.h"
 #include "array/order.h"
 #include "math/sort.h"
 
@@ -67,12 +68,6 @@ static drupe_status axis_back(drupe_array *sorted, int axis, drupe_array *out)
     return status;
 }
 
-static drupe_status result_like(const drupe_array *rows, const drupe_array *in, drupe_dtype dtype,
-                                drupe_array *out)
-{
-    return drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, rows->ndim, rows->shape, out);
-}
-
 drupe_status drupe_array_sort(const drupe_array *in, int axis, bool descending, drupe_array *values,
                               drupe_array *indices)
 {
@@ -82,8 +77,10 @@ drupe_status drupe_array_sort(const drupe_array *in, int axis, bool descending, 
     drupe_array_view(in, &view);
     drupe_status status = axis_last(&view, axis, false);
     if (status == DRUPE_OK) status = drupe_array_contiguous_as(&view, in->dtype, &rows);
-    if (status == DRUPE_OK && values) status = result_like(&rows, in, in->dtype, &ordered);
-    if (status == DRUPE_OK && indices) status = result_like(&rows, in, DRUPE_INT64, &places);
+    if (status == DRUPE_OK && values)
+        status = drupe_array_result_beside(in, in->dtype, rows.ndim, rows.shape, &ordered);
+    if (status == DRUPE_OK && indices)
+        status = drupe_array_result_beside(in, DRUPE_INT64, rows.ndim, rows.shape, &places);
     const drupe_sort sort = {.rows = block.outer * block.inner,
                              .n = block.n,
                              .type = drupe_array_element(in->dtype),

@@ -1,6 +1,15 @@
 /* Between arrays and host memory, always in C order and in the array's own type. */
 #include "array/array_room.h"
 
+drupe_status drupe_array_copy_as(const drupe_array *src, drupe_dtype dtype, drupe_queue *queue,
+                                 drupe_array *out)
+{
+    DRUPE_TRY(drupe_array_result(queue, DRUPE_MEM_DEVICE, dtype, src->ndim, src->shape, out));
+    drupe_status status = drupe_array_assign(out, &(drupe_operand){.array = src});
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}
+
 drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype, drupe_array *out)
 {
     if (src->dtype == dtype && drupe_array_contiguous(src)) {
@@ -8,10 +17,7 @@ drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype
         drupe_layout_c_order(out->ndim, out->shape, out->strides);
         return DRUPE_OK;
     }
-    DRUPE_TRY(drupe_array_result(src->queue, DRUPE_MEM_DEVICE, dtype, src->ndim, src->shape, out));
-    drupe_status status = drupe_array_assign(out, &(drupe_operand){.array = src});
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    return drupe_array_copy_as(src, dtype, src->queue, out);
 }
 
 static void keep_drop(const drupe_keep *keep)

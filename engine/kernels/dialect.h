@@ -114,8 +114,11 @@ typedef uint64_t u64;
 /* Iterations touch no common element, so that operations in place vectorise as well. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define VECTORWISE  _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
+#define VECTORWISE                                                                                           \
+    INDEPENDENT /* one vector at a time, so that none of whole vectors is left to a scalar loop */
 #endif
 #define UNROLL
 /* In front of a function that is compiled by itself: no copy of it may be made for one call. */

@@ -14,12 +14,23 @@ static i64 fused_block(const fused_run *r, i64 at, i64 until)
     return n;
 }
 
-/* Elements [at, at + n) of the operands: where they are, or in their buffers. */
+/* Between an operand and a buffer of its type: the elements of the block, at most `n` from `at` on. */
+static void fused_move(const fused_run *r, const operand *o, i64 at, i64 n, char *buffer, int to_operand)
+{
+    if (!r->tiled)
+        operand_move(o, at, n, buffer, to_operand);
+    else if (to_operand)
+        tile_store(&r->tiles, &r->tile, o, buffer);
+    else
+        tile_load(&r->tiles, &r->tile, o, buffer);
+}
+
+/* The operands of the block: where they are, or in their buffers. */
 static void fused_fetch(fused_run *r, i64 at, i64 n)
 {
     for (int i = 0; i < r->f->noperands; i++) {
         const operand *o = &r->operands[i];
-        char *where = operand_neighbours(o, at, n), *own = r->own[AT_OPERANDS + i];
+        char *where = r->tiled ? NULL : operand_neighbours(o, at, n), *own = r->own[AT_OPERANDS + i];
         const int same = r->as[i] < 0 || SAME(r->as[i], o->dtype);
         if (where && same) {
             r->at[AT_OPERANDS + i] = where;
@@ -27,7 +38,7 @@ static void fused_fetch(fused_run *r, i64 at, i64 n)
         }
         r->at[AT_OPERANDS + i] = own;
         if (r->as[i] < 0) continue;
-        if (!where) operand_move(o, at, n, where = same ? own : r->own[AT_RAW], 0);
+        if (!where) fused_move(r, o, at, n, where = same ? own : r->own[AT_RAW], 0);
         if (!same) CASTS[o->dtype][r->as[i]](n, own, where);
     }
 }
@@ -53,7 +64,7 @@ static void fused_steps(const fused_run *r, i64 at, i64 n)
             c->loop(n, out, in);
         }
         if (c->store >= 0 && (c->out == AT_REDUCED || out == r->own[c->out]))
-            operand_move(&r->operands[c->store], at, n, out, 1);
+            fused_move(r, &r->operands[c->store], at, n, out, 1);
     }
 }
 
@@ -70,6 +81,16 @@ static void fused_elements(fused_run *r, i64 at, i64 until, char *reduced)
     }
 }
 
+static void fused_tiles(fused_run *r, i64 from, i64 until)
+{
+    for (i64 number = from; number < until; number++) {
+        tile_at(&r->tiles, number, &r->tile);
+        const i64 n = r->tile.rows * r->tile.columns;
+        fused_fetch(r, 0, n);
+        fused_steps(r, 0, n);
+    }
+}
+
 #include "kernels/host_fused_reduce.h"
 
 static void fused(size_t begin, size_t end, size_t size, const void *const *args)
@@ -77,8 +98,14 @@ static void fused(size_t begin, size_t end, size_t size, const void *const *args
     const drupe_fused *f = *(const drupe_fused *const *)args[0];
     fused_run r;
     fused_prepare(&r, f);
-    if (f->reduction.op >= 0)
+    if (f->reduction.op >= 0) {
         fused_reduce(&r, begin, end, size);
+        return;
+    }
+    const i64 count = r.tiled ? tiling_count(&r.tiles) : f->n;
+    const i64 from = share(count, (i64)begin, (i64)size), until = share(count, (i64)end, (i64)size);
+    if (r.tiled)
+        fused_tiles(&r, from, until);
     else
-        fused_elements(&r, share(f->n, (i64)begin, (i64)size), share(f->n, (i64)end, (i64)size), NULL);
+        fused_elements(&r, from, until, NULL);
 }

@@ -33,6 +33,9 @@ typedef struct fused_code {
 
 typedef struct fused_run {
     const drupe_fused *f;
+    int tiled; /* blocks are tiles, of `tiles` */
+    tiling tiles;
+    tile tile;                    /* the block */
     i64 length;                   /* of a block, at most */
     char *at[AT_COUNT];           /* the values of a block */
     char *own[AT_COUNT];          /* buffers; NULL: there is none */
@@ -56,8 +59,9 @@ static int fused_is_reduced(const drupe_fused *f, int step)
 }
 
 /* Whether all blocks of an operand are neighbours in memory: none crosses the end of a row then. */
-static int fused_is_direct(const operand *o)
+static int fused_is_direct(const fused_run *r, const operand *o)
 {
+    if (r->tiled) return 0;
     return o->ndim == 0 || (o->strides[o->ndim - 1] == 1 && o->shape[o->ndim - 1] >= FUSED_MOST / 4);
 }
 
@@ -102,6 +106,16 @@ static void fused_types(fused_run *r)
     }
 }
 
+/* Look for an operand that lies across the others. Elements that are reduced have to stay in their order. */
+static void fused_tiling(fused_run *r)
+{
+    const drupe_fused *f = r->f;
+    tiling_begin(&r->tiles, f->n, f->ndim, f->shape);
+    for (int i = 0; i < f->noperands && f->ndim > 1 && f->reduction.op < 0; i++)
+        if (r->as[i] >= 0) tiling_look(&r->tiles, f->operands[i].strides);
+    r->tiled = tiling_cut(&r->tiles, FUSED_MOST);
+}
+
 static void fused_operands(fused_run *r)
 {
     const drupe_fused *f = r->f;
@@ -113,7 +127,7 @@ static void fused_operands(fused_run *r)
                                    .size = SIZES[from->dtype],
                                    .shape = f->shape,
                                    .strides = from->strides};
-        const int direct = fused_is_direct(&r->operands[i]);
+        const int direct = fused_is_direct(r, &r->operands[i]);
         if (from->output && !direct) fused_need(r, AT_OPERANDS + i, from->dtype);
         if (r->as[i] < 0) continue;
         const int same = SAME(r->as[i], from->dtype);
@@ -146,7 +160,7 @@ static void fused_encode(fused_run *r, int step)
     if (!c->loop || in_place || !SAME(k->result, s->dtype)) c->round = CASTS[k->result][s->dtype];
     if (c->loop && c->round) fused_need(r, AT_RESULT, k->result);
     if (c->out >= AT_SLOTS && c->out < AT_INPUTS) fused_need(r, c->out, s->dtype);
-    if (c->store >= 0 && c->out != AT_REDUCED && fused_is_direct(&r->operands[c->store])) c->store = -1;
+    if (c->store >= 0 && c->out != AT_REDUCED && fused_is_direct(r, &r->operands[c->store])) c->store = -1;
 }
 
 /* Cut the pool. A few bytes between buffers keep them from the same sets of the cache. */
@@ -173,7 +187,9 @@ static void fused_prepare(fused_run *r, const drupe_fused *f)
     r->f = f;
     memset(r->widths, 0, sizeof(r->widths));
     fused_types(r);
+    fused_tiling(r);
     fused_operands(r);
     for (int i = 0; i < f->nsteps; i++) fused_encode(r, i);
     fused_buffers(r);
+    if (r->tiled) tiling_cut(&r->tiles, r->length);
 }

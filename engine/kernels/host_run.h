@@ -96,6 +96,16 @@ static i64 map_tile(const map_kernel *k, const drupe_map_head *p)
     return only_moved ? (i64)sizeof(block) / SIZES[p->dtypes[0]] : BLOCK;
 }
 
+static int map_tiling(tiling *t, const map_kernel *k, const drupe_map_head *head)
+{
+    const drupe_map_params *p = (const drupe_map_params *)head;
+    if (head->ndim < 2) return 0;
+    tiling_begin(t, head->n, head->ndim, p->shape);
+    for (int i = 0; i < k->arity; i++)
+        if (!(head->constants >> i & 1)) tiling_look(t, p->strides[i + 1]);
+    return tiling_cut(t, map_tile(k, head));
+}
+
 /* Block by block, or tile by tile. Not part of map_run(), which would have to make room for the blocks first.
  */
 static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t begin, size_t end,
@@ -118,10 +128,10 @@ static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t
         map_bound(&in[i], bounds, i + 1);
     }
     tiling tiles;
-    if (!DRUPE_CHECKED && tiling_find(&tiles, p, k->arity, map_tile(k, p))) {
+    if (!DRUPE_CHECKED && map_tiling(&tiles, k, p)) {
         const i64 count = tiling_count(&tiles);
         tiles_run(&tiles, k, share(count, (i64)begin, (i64)size), share(count, (i64)end, (i64)size), &out, in,
-                  buffers);
+                  p->constants, buffers);
         return;
     }
     for (i64 n; at < until; at += n) {

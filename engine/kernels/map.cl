@@ -19,10 +19,12 @@
 #if WHOLE /* n is a multiple of the lanes, see map_whole(): so that compilers see it, too */
 #define LOOP     CAT(NAME, _whole)
 #define COUNT(n) ((n) & -WHOLE_LANES(TREAL))
+#define EACH     VECTORWISE
 APART
 #else
 #define LOOP     CAT(NAME, _loop)
 #define COUNT(n) (n)
+#define EACH     INDEPENDENT
 #endif
 static void LOOP(i64 n, void *out_, const void *const *in_)
 {
@@ -35,7 +37,7 @@ static void LOOP(i64 n, void *out_, const void *const *in_)
 #if ARITY > 2
     const TC2 *in2 = in_[2];
 #endif
-    INDEPENDENT
+    EACH
     for (i64 i = 0; i < count; i++) {
         const TC0 a = LOAD0(in0[i]);
 #if ARITY > 1
@@ -55,6 +57,7 @@ static void CAT(NAME, _loop)(i64 n, void *out, const void *const *in)
 #endif
 #undef LOOP
 #undef COUNT
+#undef EACH
 MAP_KERNEL(NAME, CAT(NAME, _loop), MOVES, ARITY, TR_ID, TC_IDS)
 
 #else

@@ -1,8 +1,7 @@
 /* out[m][n] = sum over k of a[m][k] b[k][n] in one type: what serves integers, bool, and devices without a
  * BLAS. MULTIPLY(r, x, y) is r + x * y in the type's sense.
  *
- * CPU form and C99: a chunk of (row, block of WIDTH columns) tasks per work-item. GPU form: TILE x TILE in
- * local memory, an element to a work-item; others of the group have none. */
+ * A chunk of (row, block of WIDTH columns) tasks per work-item; matmul_gpu.cl is the form for GPUs. */
 #ifndef __OPENCL_VERSION__
 #define WIDTH 64
 static void CAT(NAME, _task)(TC *out, const TC *a, const TC *b, const drupe_matmul_params *p, i64 width)
@@ -38,43 +37,6 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 #undef WIDTH
 
 #else
-#if FORM_GPU
-#if GROUP >= 256
-#define TILE 16
-#elif GROUP >= 64
-#define TILE 8
-#elif GROUP >= 16
-#define TILE 4
-#else
-#define TILE 1
-#endif
-KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p BOUNDS)
-{
-    LOCAL TC left[TILE][TILE], right[TILE][TILE + 1];
-    const i64 down = (p.m + TILE - 1) / TILE, across = (p.n + TILE - 1) / TILE;
-    const int x = get_local_id(0) % TILE, y = get_local_id(0) / TILE, works = GROUP == TILE * TILE || y < TILE;
-    for (i64 t = get_group_id(0); t < down * across; t += get_num_groups(0)) {
-        const i64 row = t / across * TILE + y, column = t % across * TILE + x;
-        TC r = (TC)(0);
-        for (i64 l = 0; l < p.k; l += TILE) {
-            if (works) {
-                left[y][x] =
-                    row < p.m && l + x < p.k ? LOAD(GET(1, a, row * p.a_row + (l + x) * p.a_column)) : (TC)(0);
-                right[y][x] =
-                    l + y < p.k && column < p.n ? LOAD(GET(2, b, (l + y) * p.b_row + column)) : (TC)(0);
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (works) {
-                UNROLL
-                for (int i = 0; i < TILE; i++) r = (TC)(MULTIPLY(r, left[y][i], right[i][x]));
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        if (works && row < p.m && column < p.n) PUT(0, out, row * p.n + column, r)
-    }
-}
-
-#else
 #define WIDTH 64
 KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p BOUNDS)
 {
@@ -93,5 +55,4 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
         for (i64 i = 0; i < width; i++) PUT(0, out, row * p.n + j + i, r[i])
     }
 }
-#endif
 #endif

@@ -51,6 +51,16 @@ typedef struct drupe_unique_params {
     drupe_i32 equal_nan, reserved;
 } drupe_unique_params;
 
+/* Stacks of `count` products, in `splits` parts of `chunk` steps along k, the last one of what is left.
+ * `along`: neighbours in memory lie along k. */
+typedef struct drupe_product_params {
+    drupe_i64 m, n, k;
+    drupe_i64 a_row, a_column, b_row, b_column, a_stack, b_stack;
+    drupe_i64 count, splits, chunk;
+    drupe_i32 a_along, b_along;
+    drupe_i32 team, reserved; /* work-items to a row, a power of 2, where b is a vector */
+} drupe_product_params;
+
 typedef struct drupe_random_params {
     drupe_i64 n;
     drupe_i32 wide, reserved;

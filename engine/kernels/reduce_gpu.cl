@@ -1,7 +1,8 @@
 /* Reductions in the form for GPUs; drupe_reduce_params as in reduce.cl, of which this is the other half.
  *
- *   row      `team` work-items of a group run through an output or split, and fold in local memory. Neighbours
- *            are loaded WIDE at a time, behind those that come before the first aligned address
+ *   row      the teams of an output, one to each split, run through it together, and each folds in local
+ *            memory. So all of them read one part of memory at a time, which is faster than many. Neighbours are
+ *            loaded WIDE at a time, behind those that come before the first aligned address
  *   column   a work-item per output or split, AHEAD loads at a time
  *
  * What keeps the memory busy is many loads on their way: nothing is combined before all of a round are issued. */
@@ -77,6 +78,15 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
     COMBINE(lanes[12], LOAD0(x.sc))                                                                          \
     COMBINE(lanes[13], LOAD0(x.sd)) COMBINE(lanes[14], LOAD0(x.se)) COMBINE(lanes[15], LOAD0(x.sf))
 #define TAKE(x) {CAT(TAKE, WIDE)(x)}
+/* One round: N vectors are on their way before the first is combined. */
+#define ROUNDS(N)                                                                                            \
+    for (; i + (N - 1) * team < whole; i += N * team) {                                                      \
+        WIDE_TYPE loaded[N];                                                                                 \
+        UNROLL                                                                                               \
+        for (int k = 0; k < N; k++) loaded[k] = wide[i + k * team];                                          \
+        UNROLL                                                                                               \
+        for (int k = 0; k < N; k++) TAKE(loaded[k])                                                          \
+    }
 /* `n` neighbours from `at` on, by a team of which this work-item is `member`. */
 static inline TC neighbours(GLOBAL const TI0 *at, i64 n, int member, int team)
 {
@@ -90,18 +100,9 @@ static inline TC neighbours(GLOBAL const TI0 *at, i64 n, int member, int team)
         i64 i = member;
         UNROLL
         for (int k = 0; k < WIDE; k++) lanes[k] = IDENTITY;
-        for (; i + 3 * team < whole; i += 4 * team) {
-            const WIDE_TYPE first = wide[i], second = wide[i + team], third = wide[i + 2 * team],
-                            fourth = wide[i + 3 * team];
-            TAKE(first)
-            TAKE(second)
-            TAKE(third)
-            TAKE(fourth)
-        }
-        for (; i < whole; i += team) {
-            const WIDE_TYPE one = wide[i];
-            TAKE(one)
-        }
+        ROUNDS(AHEAD)
+        ROUNDS(4)
+        ROUNDS(1)
         UNROLL
         for (int k = 0; k < WIDE; k++) COMBINE(r, lanes[k])
     }
@@ -118,18 +119,19 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
 {
     LOCAL TC scratch[GROUP];
     const int id = get_local_id(0), team = p.team, member = id & (team - 1), teams = get_local_size(0) / team;
-    const i64 per = quotient(p.extent + p.splits - 1, p.splits), tasks = p.outputs * p.splits;
+    const i64 tasks = p.outputs * p.splits;
+    const int step = team * (int)p.splits;
     for (i64 first = (i64)get_group_id(0) * teams; first < tasks; first += (i64)get_num_groups(0) * teams) {
         const i64 t = first + id / team;
         TC r = IDENTITY;
         if (t < tasks) {
-            const i64 o = p.splits > 1 ? quotient(t, p.splits) : t, from = (t - o * p.splits) * per;
-            const i64 to = min(p.extent, from + per);
+            const i64 o = p.splits > 1 ? quotient(t, p.splits) : t;
+            const int start = (int)(t - o * p.splits) * team + member;
             REDUCE_BASE(base, o)
 #if WIDE > 1
-            if (from < to) r = neighbours(in + base + from, to - from, member, team);
+            r = neighbours(in + base, p.extent, start, step);
 #else
-            RUN(r, from + member, team, to)
+            RUN(r, start, step, p.extent)
 #endif
         }
         scratch[id] = r;

@@ -20,10 +20,6 @@ typedef struct arg_range {
     int64_t *out; /* of the block's column 0 */
 } arg_range;
 
-#define BELOW(a, b) ((a) < (b))
-#define NEVER(a)    ((void)(a), 0)
-#define UNEQUAL(a)  ((a) != (a))
-
 #define PAIR_ORDER(name, type)                                                                               \
     DRUPE_CLONE_PART bool name##_nan(type a)                                                                 \
     {                                                                                                        \
@@ -46,50 +42,34 @@ typedef uint32_t u32_mask, i32_mask, f32_mask;
 typedef uint64_t u64_mask, i64_mask, f64_mask;
 
 #define T       uint8_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   256
 #define NAME(x) u8_##x
 #include "math/argreduce_loop.inc"
 #define T       int8_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   256
 #define NAME(x) i8_##x
 #include "math/argreduce_loop.inc"
 #define T       uint16_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   128
 #define NAME(x) u16_##x
 #include "math/argreduce_loop.inc"
 #define T       int16_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   128
 #define NAME(x) i16_##x
 #include "math/argreduce_loop.inc"
 #define T       uint32_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   64
 #define NAME(x) u32_##x
 #include "math/argreduce_loop.inc"
 #define T       int32_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   64
 #define NAME(x) i32_##x
 #include "math/argreduce_loop.inc"
 #define T       uint64_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   32
 #define NAME(x) u64_##x
 #include "math/argreduce_loop.inc"
 #define T       int64_t
-#define LESS    BELOW
-#define NAN_OF  NEVER
 #define LANES   32
 #define NAME(x) i64_##x
 #include "math/argreduce_loop.inc"
@@ -100,14 +80,10 @@ typedef uint64_t u64_mask, i64_mask, f64_mask;
 #define NAME(x) f16_##x
 #include "math/argreduce_loop.inc"
 #define T       float
-#define LESS    BELOW
-#define NAN_OF  UNEQUAL
 #define LANES   64
 #define NAME(x) f32_##x
 #include "math/argreduce_loop.inc"
 #define T       double
-#define LESS    BELOW
-#define NAN_OF  UNEQUAL
 #define LANES   32
 #define NAME(x) f64_##x
 #include "math/argreduce_loop.inc"

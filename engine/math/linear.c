@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/parallel.h"
 #include "math/scratch.h"
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,33 @@ const drupe_provider *drupe_linear_provider(drupe_linear_op op, drupe_blas_type 
             rows[op].name, set ? " (DRUPE_BLAS is " : "", set ? set : "", set ? ")" : "");
     }
     return provider;
+}
+
+/* The largest number that LAPACK computes of the dimensions, and more where its documents say less than its
+ * sources; blocks have up to 128 columns. */
+static double largest_count(const drupe_linear *l)
+{
+    const double m = (double)l->m, n = (double)l->n, k = (double)l->k;
+    const double least = m < n ? m : n, most = m > n ? m : n, square = least * least;
+    const bool vectors = !(l->flags & DRUPE_LINEAR_VALUES);
+    const double rest = 256 * least + most + k;
+    switch (l->op) {
+    case DRUPE_LINEAR_SVD: return rest + vectors * square * (drupe_blas_complex(l->type) ? 9 : 4);
+    case DRUPE_LINEAR_EIGH: return rest + vectors * 2 * square;
+    case DRUPE_LINEAR_LSTSQ: return rest + square + least * k + 100 * k;
+    default: return rest;
+    }
+}
+
+drupe_status drupe_linear_check(const drupe_linear *l)
+{
+    const drupe_provider *provider = drupe_linear_provider(l->op, l->type);
+    if (!provider) return DRUPE_E_UNAVAILABLE;
+    if (!provider->narrow || largest_count(l) <= INT_MAX) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                           "%s of %zu by %zu needs work memory of more elements than the 32-bit integers of "
+                           "%s can count: install NumPy from PyPI, whose OpenBLAS has 64-bit integers",
+                           rows[l->op].name, l->m, l->n, provider->path);
 }
 
 static int vector(drupe_linear_result *result, size_t length, drupe_linear_element element)
@@ -125,16 +153,24 @@ void *drupe_linear_slot(drupe_linear_scratch *scratch, int slot, size_t bytes)
 
 #define EDGE 8
 
+/* A block has a function of its own, with few variables: in one with the loops over blocks gcc kept the
+ * counters in memory, and the copy took four times as long. */
 #define TRANSPOSE(NAME, ELEMENT)                                                                             \
+    static __attribute__((noinline)) void NAME##_block(const ELEMENT *from, size_t columns, ELEMENT *to,     \
+                                                       size_t rows_of, size_t height, size_t width)          \
+    {                                                                                                        \
+        for (size_t c = 0; c < width; c++, from++, to += rows_of) {                                          \
+            const ELEMENT *next = from;                                                                      \
+            for (size_t r = 0; r < height; r++, next += columns) to[r] = *next;                              \
+        }                                                                                                    \
+    }                                                                                                        \
     static void NAME(const ELEMENT *from, size_t rows_of, size_t columns, ELEMENT *to)                       \
     {                                                                                                        \
         for (size_t i = 0; i < rows_of; i += EDGE)                                                           \
-            for (size_t j = 0; j < columns; j += EDGE) {                                                     \
-                const size_t below = rows_of - i < EDGE ? rows_of : i + EDGE;                                \
-                const size_t right = columns - j < EDGE ? columns : j + EDGE;                                \
-                for (size_t c = j; c < right; c++)                                                           \
-                    for (size_t r = i; r < below; r++) to[c * rows_of + r] = from[r * columns + c];          \
-            }                                                                                                \
+            for (size_t j = 0; j < columns; j += EDGE)                                                       \
+                NAME##_block(from + i * columns + j, columns, to + j * rows_of + i, rows_of,                 \
+                             rows_of - i < EDGE ? rows_of - i : EDGE,                                        \
+                             columns - j < EDGE ? columns - j : EDGE);                                       \
     }
 
 typedef struct sixteen {
@@ -262,9 +298,7 @@ static drupe_status outcome_status(const loop *l)
         [LINEAR_SINGULAR] = "is singular",
         [LINEAR_NOT_POSITIVE] = "is not positive definite",
         [LINEAR_NOT_FINITE] = "has elements that are infinite or NaN",
-        [LINEAR_NO_CONVERGENCE] =
-            "has values that the iteration does not converge to; look for elements that are "
-            "NaN or infinite",
+        [LINEAR_NO_CONVERGENCE] = "does not let the iteration converge; look for NaN and infinite elements",
         [LINEAR_REFUSED] = "was refused by LAPACK"};
     const int outcome = atomic_load(&l->outcome);
     char which[64] = "the matrix";

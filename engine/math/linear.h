@@ -35,9 +35,13 @@ int drupe_linear_inputs(drupe_linear_op op);
 /* The provider, or NULL with the error DRUPE_E_UNAVAILABLE, which says what to install. */
 const drupe_provider *drupe_linear_provider(drupe_linear_op op, drupe_blas_type type);
 
+/* Whether the provider's integers can count dimensions and work memory; DRUPE_E_UNSUPPORTED says what has
+ * larger ones. There is a provider. */
+drupe_status drupe_linear_check(const drupe_linear *linear) DRUPE_MUST_CHECK;
+
 /* Compute it: `pointers` are the inputs, then the results, all C-contiguous; `linear` points to a
  * drupe_linear. DRUPE_E_LINALG when a matrix is singular, not positive definite, or an iteration does not
- * converge. `drupe_linear_provider()` has found someone. */
+ * converge. drupe_linear_check() was content. */
 drupe_status drupe_linear_run(void *const *pointers, const void *linear);
 
 /* --- For the operations of linear_factor.c and linear_spectrum.c -----------------------------------------

@@ -29,24 +29,29 @@ static void *slot(const drupe_linear_one *one, int number, size_t bytes)
     return drupe_linear_slot(one->scratch, number, bytes);
 }
 
-/* The LU factors of `a` in its slot, and the pivots in theirs. *info: as LAPACK says. */
-static drupe_linear_outcome factor(const drupe_linear_one *one, void **a, void **pivots, int64_t *info,
-                                   const drupe_provider **provider)
+/* The LU factors of a matrix, in a slot as their pivots are. */
+typedef struct factors {
+    void *a, *pivots;
+    int64_t info; /* as LAPACK says */
+    const drupe_provider *provider;
+} factors;
+
+static drupe_linear_outcome factor(const drupe_linear_one *one, factors *f)
 {
     const drupe_linear *l = one->linear;
     const size_t size = drupe_blas_size(l->type);
     const drupe_fint n = (drupe_fint)l->n;
     drupe_fint told = 0;
-    getrf_fn *getrf = (getrf_fn *)drupe_routine_get(DRUPE_ROUTINE_GETRF, l->type, provider);
-    *info = 0;
-    *a = slot(one, SLOT_A, l->n * l->n * size);
-    *pivots = slot(one, SLOT_PIVOTS, l->n * sizeof(drupe_fint));
-    if (!*a || !*pivots) return LINEAR_NO_MEMORY;
+    getrf_fn *getrf = (getrf_fn *)drupe_routine_get(DRUPE_ROUTINE_GETRF, l->type, &f->provider);
+    f->info = 0;
+    f->a = slot(one, SLOT_A, l->n * l->n * size);
+    f->pivots = slot(one, SLOT_PIVOTS, l->n * sizeof(drupe_fint));
+    if (!f->a || !f->pivots) return LINEAR_NO_MEMORY;
     if (l->n == 0) return LINEAR_GOOD;
-    drupe_linear_transpose(one->a, l->n, l->n, size, *a);
-    getrf(&n, &n, *a, &n, *pivots, &told);
-    *info = drupe_provider_int(*provider, &told, 0);
-    return *info < 0 ? LINEAR_REFUSED : LINEAR_GOOD;
+    drupe_linear_transpose(one->a, l->n, l->n, size, f->a);
+    getrf(&n, &n, f->a, &n, f->pivots, &told);
+    f->info = drupe_provider_int(f->provider, &told, 0);
+    return f->info < 0 ? LINEAR_REFUSED : LINEAR_GOOD;
 }
 
 drupe_linear_outcome drupe_linear_solve(const drupe_linear_one *one)
@@ -54,46 +59,42 @@ drupe_linear_outcome drupe_linear_solve(const drupe_linear_one *one)
     const drupe_linear *l = one->linear;
     const size_t size = drupe_blas_size(l->type);
     const drupe_fint n = (drupe_fint)l->n, k = (drupe_fint)l->k;
-    const drupe_provider *provider;
     drupe_fint told = 0;
-    int64_t info;
-    void *a, *pivots;
+    factors f;
     if (l->n == 0) return LINEAR_GOOD;
-    const drupe_linear_outcome outcome = factor(one, &a, &pivots, &info, &provider);
+    const drupe_linear_outcome outcome = factor(one, &f);
     if (outcome != LINEAR_GOOD) return outcome;
-    if (info > 0) return LINEAR_SINGULAR;
+    if (f.info > 0) return LINEAR_SINGULAR;
     if (l->k == 0) return LINEAR_GOOD;
     void *b = l->k == 1 ? one->out[0] : slot(one, SLOT_B, l->n * l->k * size);
     if (!b) return LINEAR_NO_MEMORY;
     drupe_linear_transpose(one->b, l->n, l->k, size, b);
     getrs_fn *getrs = (getrs_fn *)drupe_routine_get(DRUPE_ROUTINE_GETRS, l->type, NULL);
-    getrs("N", &n, &k, a, &n, pivots, b, &n, &told, 1);
+    getrs("N", &n, &k, f.a, &n, f.pivots, b, &n, &told, 1);
     if (l->k > 1) drupe_linear_transpose(b, l->k, l->n, size, one->out[0]);
-    return drupe_provider_int(provider, &told, 0) ? LINEAR_REFUSED : LINEAR_GOOD;
+    return drupe_provider_int(f.provider, &told, 0) ? LINEAR_REFUSED : LINEAR_GOOD;
 }
 
 drupe_linear_outcome drupe_linear_inv(const drupe_linear_one *one)
 {
     const drupe_linear *l = one->linear;
     const drupe_fint n = (drupe_fint)l->n, query = -1;
-    const drupe_provider *provider;
     double first[2] = {0};
     drupe_fint told = 0;
-    int64_t info;
-    void *a, *pivots;
+    factors f;
     if (l->n == 0) return LINEAR_GOOD;
-    const drupe_linear_outcome outcome = factor(one, &a, &pivots, &info, &provider);
+    const drupe_linear_outcome outcome = factor(one, &f);
     if (outcome != LINEAR_GOOD) return outcome;
-    if (info > 0) return LINEAR_SINGULAR;
+    if (f.info > 0) return LINEAR_SINGULAR;
     getri_fn *getri = (getri_fn *)drupe_routine_get(DRUPE_ROUTINE_GETRI, l->type, NULL);
-    getri(&n, a, &n, pivots, first, &query, &told);
+    getri(&n, f.a, &n, f.pivots, first, &query, &told);
     const drupe_fint length = drupe_linear_wanted(l->type, first);
     void *work = slot(one, SLOT_WORK, (size_t)length * drupe_blas_size(l->type));
     if (!work) return LINEAR_NO_MEMORY;
     told = 0;
-    getri(&n, a, &n, pivots, work, &length, &told);
-    drupe_linear_transpose(a, l->n, l->n, drupe_blas_size(l->type), one->out[0]);
-    info = drupe_provider_int(provider, &told, 0);
+    getri(&n, f.a, &n, f.pivots, work, &length, &told);
+    drupe_linear_transpose(f.a, l->n, l->n, drupe_blas_size(l->type), one->out[0]);
+    const int64_t info = drupe_provider_int(f.provider, &told, 0);
     return info > 0 ? LINEAR_SINGULAR : info < 0 ? LINEAR_REFUSED : LINEAR_GOOD;
 }
 
@@ -137,27 +138,26 @@ static pair times_real(drupe_blas_type type, pair x, pair y)
     return drupe_blas_complex(type) ? times(x, y) : (pair){{x.parts[0] * y.parts[0], 0}};
 }
 
-/* -1 if the rows were exchanged an odd number of times, else 1. */
-static double parity(const drupe_provider *provider, const void *pivots, size_t n)
+/* What the diagonal's product begins with: 0 for a singular matrix, -1 if the rows were exchanged an odd
+ * number of times, else 1. */
+static pair first_factor(const factors *f, size_t n)
 {
     bool odd = false;
-    for (size_t i = 0; i < n; i++) odd ^= drupe_provider_int(provider, pivots, i) != (int64_t)i + 1;
-    return odd ? -1 : 1;
+    for (size_t i = 0; i < n; i++) odd ^= drupe_provider_int(f->provider, f->pivots, i) != (int64_t)i + 1;
+    return (pair){{f->info > 0 ? 0 : odd ? -1 : 1, 0}};
 }
 
 /* The product is kept near 1, with its exponent apart, so that it overflows only at the end. */
 drupe_linear_outcome drupe_linear_det(const drupe_linear_one *one)
 {
     const drupe_linear *l = one->linear;
-    const drupe_provider *provider;
-    int64_t info;
-    void *a, *pivots;
-    const drupe_linear_outcome outcome = factor(one, &a, &pivots, &info, &provider);
+    factors f;
+    const drupe_linear_outcome outcome = factor(one, &f);
     if (outcome != LINEAR_GOOD) return outcome;
-    pair product = {{info > 0 ? 0 : parity(provider, pivots, l->n), 0}};
+    pair product = first_factor(&f, l->n);
     int64_t exponent = 0;
-    for (size_t i = 0; info == 0 && i < l->n; i++) {
-        product = times_real(l->type, product, diagonal(l->type, a, l->n, i));
+    for (size_t i = 0; f.info == 0 && i < l->n; i++) {
+        product = times_real(l->type, product, diagonal(l->type, f.a, l->n, i));
         const double largest = fmax(fabs(product.parts[0]), fabs(product.parts[1]));
         if (!isfinite(largest) || largest == 0) continue;
         int power;
@@ -175,15 +175,12 @@ drupe_linear_outcome drupe_linear_det(const drupe_linear_one *one)
 drupe_linear_outcome drupe_linear_slogdet(const drupe_linear_one *one)
 {
     const drupe_linear *l = one->linear;
-    const drupe_provider *provider;
-    int64_t info;
-    void *a, *pivots;
-    const drupe_linear_outcome outcome = factor(one, &a, &pivots, &info, &provider);
+    factors f;
+    const drupe_linear_outcome outcome = factor(one, &f);
     if (outcome != LINEAR_GOOD) return outcome;
-    pair sign = {{info > 0 ? 0 : parity(provider, pivots, l->n), 0}};
-    pair logarithm = {{info > 0 ? -INFINITY : 0, 0}};
-    for (size_t i = 0; info == 0 && i < l->n; i++) {
-        const pair x = diagonal(l->type, a, l->n, i);
+    pair sign = first_factor(&f, l->n), logarithm = {{f.info > 0 ? -INFINITY : 0, 0}};
+    for (size_t i = 0; f.info == 0 && i < l->n; i++) {
+        const pair x = diagonal(l->type, f.a, l->n, i);
         const double size = hypot(x.parts[0], x.parts[1]);
         sign = times_real(l->type, sign, (pair){{x.parts[0] / size, x.parts[1] / size}});
         logarithm.parts[0] += log(size);

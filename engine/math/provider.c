@@ -1,22 +1,28 @@
 /* Libraries by dlopen, so that the engine needs none to build or to start.
  *
  * OpenBLAS chooses its routines by the processor's model when it is loaded. Old ones take their slowest for a
- * model newer than themselves: six times slower, measured with 0.3.21 on a processor of 2023. They can be
- * told only by an environment variable, which is therefore set while the system's library is loaded. NumPy's
- * own library is loaded as NumPy would load it, so that both get the same one. */
+ * model newer than themselves: six times slower, measured with 0.3.21 on a processor of 2023. Only an
+ * environment variable tells them otherwise, and a library must not set one: other threads may be reading the
+ * environment. So the products of such a library are left to the loops of math/product.h, which are faster,
+ * and its name says what helps. */
 #include "math/provider.h"
 #include "base/base.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#define CORE_VARIABLE "OPENBLAS_CORETYPE"
-#define SUGGESTIONS   4
-#define ADVICE        "install NumPy from PyPI, or the package libopenblas0"
+#define SUGGESTIONS 4
+#define ADVICE      "install NumPy from PyPI, or the package libopenblas0"
 
 typedef struct candidate {
     char *path, *name;
 } candidate;
+
+typedef struct library {
+    drupe_routine_fn functions[DRUPE_ROUTINE_COUNT][DRUPE_BLAS_TYPES];
+    char *(*core)(void); /* of OpenBLAS; else NULL */
+} library;
 
 static const char *const names[DRUPE_ROUTINE_COUNT][2] = {
 #define NAMES(id, real, complex) {real, complex},
@@ -35,21 +41,27 @@ static struct {
     drupe_provider providers[2]; /* of BLAS and of LAPACK; without a name: nobody */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The OpenBLAS name for what this processor can do; NULL = let it choose. */
-static const char *blas_core(void)
+/* Whether `core`, as OpenBLAS calls what it has chosen, leaves out what this processor can do. */
+static bool core_is_old(const char *core)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return "SkylakeX";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+    static const char *const old[] = {"Generic", "Katmai",      "Coppermine",  "Northwood",  "Prescott",
+                                      "Banias",  "Core2",       "Penryn",      "Dunnington", "Nehalem",
+                                      "Atom",    "Athlon",      "Opteron",     "Nano",       "Barcelona",
+                                      "Bobcat",  "Sandybridge", "Opteron_SSE3"};
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(old); i++)
+        if (strcasecmp(core, old[i]) == 0) return true;
+#else
+    (void)core;
 #endif
-    return NULL;
+    return false;
 }
 
 /* Take BLAS (part 0) or LAPACK (part 1) from a library, unless another one serves it already. The library's
- * name says how it names its functions: scipy_dgemm_64_, dgemm_64_ or dgemm_. */
-static void part_take(int part, const char *path, const char *name)
+ * name says how it names its functions: scipy_dgemm_64_, dgemm_64_ or dgemm_. One that is slow on this
+ * processor serves LAPACK by the name `slow`; NULL: it is taken as it is. `path` is copied. */
+static void part_take(int part, const char *path, const char *name, const char *slow)
 {
     enum { MOST = DRUPE_ROUTINE_COUNT * DRUPE_BLAS_TYPES };
     if (table.providers[part].name) return;
@@ -58,8 +70,8 @@ static void part_take(int part, const char *path, const char *name)
     const size_t first = part ? DRUPE_ROUTINE_LAPACK : 0;
     const size_t end = part ? DRUPE_ROUTINE_COUNT : DRUPE_ROUTINE_LAPACK;
     char texts[MOST][32];
-    drupe_dl_symbol symbols[MOST];
-    drupe_routine_fn found[DRUPE_ROUTINE_COUNT][DRUPE_BLAS_TYPES];
+    drupe_dl_symbol symbols[MOST + 1];
+    library found;
     size_t count = 0;
     for (size_t r = first; r < end; r++)
         for (size_t t = 0; t < DRUPE_BLAS_TYPES; t++, count++) {
@@ -68,26 +80,30 @@ static void part_take(int part, const char *path, const char *name)
             symbols[count] =
                 (drupe_dl_symbol){texts[count], (r * DRUPE_BLAS_TYPES + t) * sizeof(drupe_routine_fn), false};
         }
+    symbols[count++] = (drupe_dl_symbol){"openblas_get_corename", offsetof(library, core), true};
     const char *const paths[] = {path, NULL};
     void *handle;
-    if (drupe_dl_open(paths, ADVICE, symbols, count, found, &handle) != DRUPE_OK) return;
-    memcpy(table.functions[first], found[first], (end - first) * sizeof found[0]);
-    table.providers[part] = (drupe_provider){name, path, !suffix[0]};
+    if (drupe_dl_open(paths, ADVICE, symbols, count, &found, &handle) != DRUPE_OK) return;
+    const bool old = slow && found.core && core_is_old(found.core());
+    if (old && part == 0) return;
+    char *own = strdup(path);
+    if (!own) return;
+    memcpy(table.functions[first], found.functions[first], (end - first) * sizeof found.functions[0]);
+    table.providers[part] = (drupe_provider){old ? slow : name, own, !suffix[0]};
 }
 
 static void library_take(const char *path, const char *name)
 {
-    for (int part = 0; part < 2; part++) part_take(part, path, name);
+    for (int part = 0; part < 2; part++) part_take(part, path, name, NULL);
 }
 
 static void system_take(void)
 {
-    const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core();
-    if (core) setenv(CORE_VARIABLE, core, 0);
-    library_take("libopenblas.so.0", "OpenBLAS of the system");
-    part_take(0, "libblas.so.3", "BLAS of the system");
-    part_take(1, "liblapack.so.3", "LAPACK of the system");
-    if (core) unsetenv(CORE_VARIABLE);
+    static const char slow[] =
+        "OpenBLAS of the system, slow on this processor (set OPENBLAS_CORETYPE=Haswell)";
+    for (int part = 0; part < 2; part++) part_take(part, "libopenblas.so.0", "OpenBLAS of the system", slow);
+    part_take(0, "libblas.so.3", "BLAS of the system", slow);
+    part_take(1, "liblapack.so.3", "LAPACK of the system", slow);
 }
 
 static void all_take(void)

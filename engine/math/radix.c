@@ -83,13 +83,9 @@ static void radix_block_sums(size_t *counts, size_t blocks, size_t digits, size_
 #include "math/radix_loop.inc"
 
 #define PUBLIC(name, item)                                                                                   \
-    void drupe_radix_##name(item *a, item *other, size_t n, bool to_other)                                   \
+    void drupe_radix_##name(item *a, item *other, size_t n, bool parallel)                                   \
     {                                                                                                        \
-        name##_sort(a, other, n, to_other);                                                                  \
-    }                                                                                                        \
-    void drupe_radix_##name##_parallel(item *a, item *other, size_t n, bool to_other)                        \
-    {                                                                                                        \
-        name##_parallel(a, other, n, to_other);                                                              \
+        (parallel ? name##_parallel : name##_sort)(a, other, n, false);                                      \
     }
 PUBLIC(u32, uint32_t)
 PUBLIC(u64, uint64_t)

@@ -200,6 +200,14 @@ static uint32_t small_below(small_source *source, uint32_t range)
     return product >> source->bits;
 }
 
+static void put_small(void *out, unsigned bytes, size_t i, uint64_t value)
+{
+    if (bytes == 2)
+        ((uint16_t *)out)[i] = (uint16_t)value;
+    else
+        ((uint8_t *)out)[i] = (uint8_t)value;
+}
+
 void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, uint64_t range, size_t n,
                            void *out)
 {
@@ -209,12 +217,21 @@ void drupe_random_integers(drupe_philox *state, unsigned bytes, uint64_t low, ui
         return;
     }
     small_source source = {.state = state, .bits = bytes ? 8 * bytes : 1};
+    for (size_t i = 0; i < n; i++)
+        put_small(out, bytes, i, low + (range ? small_below(&source, (uint32_t)range) : 0));
+}
+
+void drupe_random_integers_each(drupe_philox *state, unsigned bytes, const uint64_t *low, size_t low_step,
+                                const uint64_t *range, size_t range_step, size_t n, void *out)
+{
+    small_source source = {.state = state, .bits = bytes ? 8 * bytes : 1};
+    integer_job job = {.bytes = bytes, .out = out};
     for (size_t i = 0; i < n; i++) {
-        const uint64_t value = low + (range ? small_below(&source, (uint32_t)range) : 0);
-        if (bytes == 2)
-            ((uint16_t *)out)[i] = (uint16_t)value;
+        const uint64_t from = low[i * low_step], most = range[i * range_step];
+        if (bytes >= 4)
+            put(&job, i, from + drupe_philox_below(state, most));
         else
-            ((uint8_t *)out)[i] = (uint8_t)value;
+            put_small(out, bytes, i, from + (most ? small_below(&source, (uint32_t)most) : 0));
     }
 }
 

@@ -7,6 +7,7 @@
  * random variables", 1993, and "The generation of binomial random variates", 1993. */
 #include "base/parallel.h"
 #include "math/random.h"
+#include "math/random_laws.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -63,18 +64,12 @@ static void tables_make(void)
                 exponential_inverse);
 }
 
-/* Between 0 and 1, without both. */
-static double open_double(drupe_philox *stream)
-{
-    return ((double)(drupe_philox_next64(stream) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
-}
-
 static double normal_tail(drupe_philox *stream)
 {
     double x, y;
     do {
-        x = -log(open_double(stream)) / normals.edge[1];
-        y = -log(open_double(stream));
+        x = -log(drupe_random_open(stream)) / normals.edge[1];
+        y = -log(drupe_random_open(stream));
     } while (2 * y <= x * x);
     return normals.edge[1] + x;
 }
@@ -90,7 +85,7 @@ static double normal(drupe_philox *stream)
         if (fabs(u) < z->inside[layer]) return x;
         if (layer == 0) return copysign(normal_tail(stream), u);
         const double low = z->height[layer], high = z->height[layer + 1];
-        if (low + open_double(stream) * (high - low) < normal_density(x)) return x;
+        if (low + drupe_random_open(stream) * (high - low) < normal_density(x)) return x;
     }
 }
 
@@ -102,9 +97,10 @@ static double exponential(drupe_philox *stream)
         const unsigned layer = word & (LAYERS - 1);
         const double u = ((double)(word >> 11) + 0.5) * (1.0 / 9007199254740992.0), x = u * z->edge[layer];
         if (u < z->inside[layer]) return x;
-        if (layer == 0) return z->edge[1] - log(open_double(stream)); /* the tail is exponential again */
+        if (layer == 0)
+            return z->edge[1] - log(drupe_random_open(stream)); /* the tail is exponential again */
         const double low = z->height[layer], high = z->height[layer + 1];
-        if (low + open_double(stream) * (high - low) < exponential_density(x)) return x;
+        if (low + drupe_random_open(stream) * (high - low) < exponential_density(x)) return x;
     }
 }
 
@@ -122,7 +118,7 @@ static double gamma_large(drupe_philox *stream, double a)
             v = 1 + c * x;
         } while (v <= 0);
         v = v * v * v;
-        const double u = open_double(stream);
+        const double u = drupe_random_open(stream);
         if (u < 1 - 0.0331 * (x * x) * (x * x)) return d * v;
         if (log(u) < 0.5 * x * x + d * (1 - v + log(v))) return d * v;
     }
@@ -133,7 +129,7 @@ static double gamma_log(drupe_philox *stream, double a)
 {
     if (a >= 1) return log(gamma_large(stream, a));
     const double x = gamma_large(stream, a + 1);
-    return log(x) + log(open_double(stream)) / a;
+    return log(x) + log(drupe_random_open(stream)) / a;
 }
 
 static double draw_gamma(drupe_philox *stream, double a)
@@ -178,7 +174,7 @@ static poisson poisson_make(double mean)
 static int64_t poisson_large(drupe_philox *stream, const poisson *p)
 {
     for (;;) {
-        const double u = open_double(stream) - 0.5, v = open_double(stream), us = 0.5 - fabs(u);
+        const double u = drupe_random_open(stream) - 0.5, v = drupe_random_open(stream), us = 0.5 - fabs(u);
         const double k = floor((2 * p->a / us + p->b) * u + p->mean + 0.43);
         if (us >= 0.07 && v <= p->sure) return (int64_t)k;
         if (k < 0 || (us < 0.013 && v > us)) continue;
@@ -193,7 +189,7 @@ static int64_t draw_poisson(drupe_philox *stream, const poisson *p)
     if (p->mean <= 0) return p->mean < 0 ? -1 : 0;
     if (p->mean >= 10) return poisson_large(stream, p);
     int64_t k = -1;
-    for (double product = 1; k < 0 || product > p->least; k++) product *= open_double(stream);
+    for (double product = 1; k < 0 || product > p->least; k++) product *= drupe_random_open(stream);
     return k;
 }
 
@@ -233,7 +229,7 @@ static binomial binomial_make(double n, double p)
 static int64_t binomial_small(drupe_philox *stream, const binomial *law)
 {
     for (;;) {
-        double u = open_double(stream), chance = law->first, k = 0;
+        double u = drupe_random_open(stream), chance = law->first, k = 0;
         while (u > chance && k <= law->n && chance > 0) {
             u -= chance;
             k++;
@@ -247,7 +243,7 @@ static int64_t binomial_large(drupe_philox *stream, const binomial *law)
 {
     int sign;
     for (;;) {
-        const double u = open_double(stream) - 0.5, v = open_double(stream), us = 0.5 - fabs(u);
+        const double u = drupe_random_open(stream) - 0.5, v = drupe_random_open(stream), us = 0.5 - fabs(u);
         const double k = floor((2 * law->a / us + law->b) * u + law->c);
         if (us >= 0.07 && v <= law->sure) return (int64_t)k;
         if (k < 0 || k > law->n) continue;
@@ -291,24 +287,39 @@ static void draw_shaped(const drupe_random_law *law, drupe_philox *stream, size_
 {
     for (; i < end; i++) {
         const double a = law->a[i * law->a_step];
-        out[i] = law->kind == DRUPE_RANDOM_GAMMA ? draw_gamma(stream, a)
-                                                 : draw_beta(stream, a, law->b[i * law->b_step]);
+        if (law->kind == DRUPE_RANDOM_GAMMA)
+            out[i] = draw_gamma(stream, a);
+        else if (law->kind == DRUPE_RANDOM_BETA)
+            out[i] = draw_beta(stream, a, law->b[i * law->b_step]);
+        else
+            out[i] = drupe_random_vonmises(stream, a, normal);
     }
 }
 
 static void draw_counts(const drupe_random_law *law, drupe_philox *stream, size_t i, size_t end, int64_t *out)
 {
-    const bool varies = law->a_step || law->b_step, poissons = law->kind == DRUPE_RANDOM_POISSON;
+    const bool varies = law->a_step || law->b_step || law->c_step;
     poisson p = {0};
     binomial b = {0};
+    drupe_hypergeometric h = {0};
     for (const size_t first = i; i < end; i++) {
-        if (varies || i == first) {
-            if (poissons)
-                p = poisson_make(law->a[i * law->a_step]);
-            else
-                b = binomial_make(law->a[i * law->a_step], law->b[i * law->b_step]);
+        const double *x = law->a + i * law->a_step, *y = law->b + i * law->b_step;
+        const bool fresh = varies || i == first;
+        switch (law->kind) {
+        case DRUPE_RANDOM_POISSON:
+            if (fresh) p = poisson_make(*x);
+            out[i] = draw_poisson(stream, &p);
+            break;
+        case DRUPE_RANDOM_BINOMIAL:
+            if (fresh) b = binomial_make(*x, *y);
+            out[i] = draw_binomial(stream, &b);
+            break;
+        case DRUPE_RANDOM_HYPERGEOMETRIC:
+            if (fresh) h = drupe_hypergeometric_make(*x, *y, law->c[i * law->c_step]);
+            out[i] = drupe_random_hypergeometric(stream, &h);
+            break;
+        default: out[i] = drupe_random_zipf(stream, *x);
         }
-        out[i] = poissons ? draw_poisson(stream, &p) : draw_binomial(stream, &b);
     }
 }
 
@@ -321,7 +332,7 @@ static void draw_stretch(const draw_job *job, size_t stretch)
         draw_real(law, &stream, first, end, job->out);
         return;
     }
-    if (law->kind <= DRUPE_RANDOM_BETA)
+    if (law->kind <= DRUPE_RANDOM_VONMISES)
         draw_shaped(law, &stream, first, end, job->out);
     else
         draw_counts(law, &stream, first, end, job->out);

@@ -15,13 +15,7 @@ static inline size_t scan_begin(size_t n, size_t i, size_t parts)
     return i == parts ? n : n / (2 * parts - 1) * (2 * i - 1);
 }
 
-#define ALWAYS(s)       ((void)(s), 1)
-#define NOT_INFINITE(s) ((s) - (s) == 0)
-#define PAIR_FINITE(s)  (NOT_INFINITE((s).re) && NOT_INFINITE((s).im))
-
-#define SAME(x)    (x)
-#define PLUS(a, b) ((a) + (b))
-#define MUL(a, b)  ((a) * (b))
+#define PAIR_FINITE(s) ((s).re - (s).re == 0 && (s).im - (s).im == 0)
 
 #define INTEGER(name, type) static const type name##_zero = 0, name##_one = 1;
 
@@ -57,91 +51,53 @@ static inline drupe_pair64 c128_times(drupe_pair64 a, drupe_pair64 b)
 /* Signed integers are added as unsigned ones, which wrap. Small ones are cut after each step. */
 #define T           uint8_t
 #define STATE       uint8_t
-#define LOAD        SAME
-#define STORE       SAME
 #define ADD(a, b)   (uint8_t)((a) + (b))
 #define TIMES(a, b) (uint8_t)((a) * (b))
 #define EXACT       1
-#define FINITE      ALWAYS
 #define NAME(x)     u8_##x
 #include "math/scan_loop.inc"
 #define T           uint16_t
 #define STATE       uint16_t
-#define LOAD        SAME
-#define STORE       SAME
 #define ADD(a, b)   (uint16_t)((a) + (b))
 #define TIMES(a, b) (uint16_t)((unsigned)(a) * (b))
 #define EXACT       1
-#define FINITE      ALWAYS
 #define NAME(x)     u16_##x
 #include "math/scan_loop.inc"
 #define T       uint32_t
 #define STATE   uint32_t
-#define LOAD    SAME
-#define STORE   SAME
-#define ADD     PLUS
-#define TIMES   MUL
 #define EXACT   1
-#define FINITE  ALWAYS
 #define NAME(x) u32_##x
 #include "math/scan_loop.inc"
 #define T       uint64_t
 #define STATE   uint64_t
-#define LOAD    SAME
-#define STORE   SAME
-#define ADD     PLUS
-#define TIMES   MUL
 #define EXACT   1
-#define FINITE  ALWAYS
 #define NAME(x) u64_##x
 #include "math/scan_loop.inc"
 #define T       uint16_t
 #define STATE   float
 #define LOAD    drupe_half_float
 #define STORE   drupe_float_half
-#define ADD     PLUS
-#define TIMES   MUL
-#define EXACT   0
-#define FINITE  NOT_INFINITE
 #define NAME(x) f16_##x
 #include "math/scan_loop.inc"
 #define T       float
 #define STATE   float
-#define LOAD    SAME
-#define STORE   SAME
-#define ADD     PLUS
-#define TIMES   MUL
-#define EXACT   0
-#define FINITE  NOT_INFINITE
 #define NAME(x) f32_##x
 #include "math/scan_loop.inc"
 #define T       double
 #define STATE   double
-#define LOAD    SAME
-#define STORE   SAME
-#define ADD     PLUS
-#define TIMES   MUL
-#define EXACT   0
-#define FINITE  NOT_INFINITE
 #define NAME(x) f64_##x
 #include "math/scan_loop.inc"
 #define T       drupe_pair32
 #define STATE   drupe_pair32
-#define LOAD    SAME
-#define STORE   SAME
 #define ADD     c64_add
 #define TIMES   c64_times
-#define EXACT   0
 #define FINITE  PAIR_FINITE
 #define NAME(x) c64_##x
 #include "math/scan_loop.inc"
 #define T       drupe_pair64
 #define STATE   drupe_pair64
-#define LOAD    SAME
-#define STORE   SAME
 #define ADD     c128_add
 #define TIMES   c128_times
-#define EXACT   0
 #define FINITE  PAIR_FINITE
 #define NAME(x) c128_##x
 #include "math/scan_loop.inc"

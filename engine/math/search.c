@@ -7,14 +7,10 @@
 #define SEARCH_BATCH 16
 #define SEARCH_GRAIN 2048 /* values that are worth another thread */
 
-#define BELOW(a, b)      ((a) < (b))
-#define ALIKE(a, b)      ((a) == (b))
-#define FLOAT_LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
-
 static inline bool half_less(uint16_t a, uint16_t b)
 {
     const float x = drupe_half_float(a), y = drupe_half_float(b);
-    return FLOAT_LESS(x, y);
+    return x < y || (y != y && x == x);
 }
 
 static inline bool half_equal(uint16_t a, uint16_t b)
@@ -30,43 +26,27 @@ static inline bool c64_less(drupe_pair32 a, drupe_pair32 b)
 #define PAIR_EQUAL(a, b) ((a).re == (b).re && (a).im == (b).im)
 
 #define T       uint8_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) u8_##x
 #include "math/search_loop.inc"
 #define T       int8_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) i8_##x
 #include "math/search_loop.inc"
 #define T       uint16_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) u16_##x
 #include "math/search_loop.inc"
 #define T       int16_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) i16_##x
 #include "math/search_loop.inc"
 #define T       uint32_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) u32_##x
 #include "math/search_loop.inc"
 #define T       int32_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) i32_##x
 #include "math/search_loop.inc"
 #define T       uint64_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) u64_##x
 #include "math/search_loop.inc"
 #define T       int64_t
-#define LESS    BELOW
-#define EQUAL   ALIKE
 #define NAME(x) i64_##x
 #include "math/search_loop.inc"
 #define T       uint16_t
@@ -75,13 +55,9 @@ static inline bool c64_less(drupe_pair32 a, drupe_pair32 b)
 #define NAME(x) f16_##x
 #include "math/search_loop.inc"
 #define T       float
-#define LESS    FLOAT_LESS
-#define EQUAL   ALIKE
 #define NAME(x) f32_##x
 #include "math/search_loop.inc"
 #define T       double
-#define LESS    FLOAT_LESS
-#define EQUAL   ALIKE
 #define NAME(x) f64_##x
 #include "math/search_loop.inc"
 #define T       drupe_pair32

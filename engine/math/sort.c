@@ -165,25 +165,14 @@ static void return_zeros(const sort_row *r)
 /* --- Rows ------------------------------------------------------------------------------------------------
  */
 
-static void sort_serial(const sort_row *r)
+static void sort_by_keys(const sort_row *r)
 {
     const size_t n = r->sort->n;
     switch (r->items) {
-    case ITEMS_NARROW: drupe_radix_u32(r->a, r->other, n, false); break;
-    case ITEMS_WIDE: drupe_radix_u64(r->a, r->other, n, false); break;
-    case ITEMS_PACKED: drupe_radix_upper(r->a, r->other, n, false); break;
-    case ITEMS_KEYED: drupe_radix_keyed(r->a, r->other, n, false); break;
-    }
-}
-
-static void sort_parallel(const sort_row *r)
-{
-    const size_t n = r->sort->n;
-    switch (r->items) {
-    case ITEMS_NARROW: drupe_radix_u32_parallel(r->a, r->other, n, false); break;
-    case ITEMS_WIDE: drupe_radix_u64_parallel(r->a, r->other, n, false); break;
-    case ITEMS_PACKED: drupe_radix_upper_parallel(r->a, r->other, n, false); break;
-    case ITEMS_KEYED: drupe_radix_keyed_parallel(r->a, r->other, n, false); break;
+    case ITEMS_NARROW: drupe_radix_u32(r->a, r->other, n, r->parallel); break;
+    case ITEMS_WIDE: drupe_radix_u64(r->a, r->other, n, r->parallel); break;
+    case ITEMS_PACKED: drupe_radix_upper(r->a, r->other, n, r->parallel); break;
+    case ITEMS_KEYED: drupe_radix_keyed(r->a, r->other, n, r->parallel); break;
     }
 }
 
@@ -200,15 +189,15 @@ static void sort_one(const drupe_sort *s, size_t row, void *buffer, bool paralle
     r.a = !sorts_in_place(s, r.items) ? (char *)buffer + s->n * item_size(r.items)
           : r.indices                 ? (void *)r.indices
                                       : (void *)r.out;
-    if (parallel) {
+    if (parallel)
         drupe_parallel(r.parts, load_part, &r);
-        sort_parallel(&r);
-        drupe_parallel(r.parts, store_part, &r);
-    } else {
+    else
         load_part(0, &r);
-        sort_serial(&r);
+    sort_by_keys(&r);
+    if (parallel)
+        drupe_parallel(r.parts, store_part, &r);
+    else
         store_part(0, &r);
-    }
     if (r.zeros && r.out) return_zeros(&r);
 }
 

@@ -1,23 +1,8 @@
 /* See sort_keys.h. Of integers the sign bit is turned over; of floats all bits are where the sign is set. */
 #include "math/sort_keys.h"
 
-/* Unsigned integers of `bits` bits. */
-#define UNSIGNED(name, type, key_type)                                                                       \
-    static bool name##_keys(const void *in, size_t n, bool descending, key_type *keys)                       \
-    {                                                                                                        \
-        const type *x = in, turn = descending ? (type) ~(type)0 : 0;                                         \
-        for (size_t i = 0; i < n; i++) keys[i] = (type)(x[i] ^ turn);                                        \
-        return false;                                                                                        \
-    }                                                                                                        \
-    static void name##_back(const key_type *keys, size_t n, bool descending, void *out)                      \
-    {                                                                                                        \
-        type *x = out;                                                                                       \
-        const type turn = descending ? (type) ~(type)0 : 0;                                                  \
-        for (size_t i = 0; i < n; i++) x[i] = (type)((type)keys[i] ^ turn);                                  \
-    }
-
-/* Signed integers, as the unsigned type of their bits. */
-#define SIGNED(name, type, key_type, sign)                                                                   \
+/* Integers, as the unsigned type of their bits; `sign` of unsigned ones is 0. */
+#define INTEGER(name, type, key_type, sign)                                                                  \
     static bool name##_keys(const void *in, size_t n, bool descending, key_type *keys)                       \
     {                                                                                                        \
         const type *x = in, turn = descending ? (type) ~(sign) : (sign);                                     \
@@ -58,14 +43,14 @@
         }                                                                                                    \
     }
 
-UNSIGNED(u8, uint8_t, uint32_t)
-UNSIGNED(u16, uint16_t, uint32_t)
-UNSIGNED(u32, uint32_t, uint32_t)
-UNSIGNED(u64, uint64_t, uint64_t)
-SIGNED(i8, uint8_t, uint32_t, 0x80u)
-SIGNED(i16, uint16_t, uint32_t, 0x8000u)
-SIGNED(i32, uint32_t, uint32_t, UINT32_C(1) << 31)
-SIGNED(i64, uint64_t, uint64_t, UINT64_C(1) << 63)
+INTEGER(u8, uint8_t, uint32_t, 0)
+INTEGER(u16, uint16_t, uint32_t, 0)
+INTEGER(u32, uint32_t, uint32_t, 0)
+INTEGER(u64, uint64_t, uint64_t, 0)
+INTEGER(i8, uint8_t, uint32_t, 0x80u)
+INTEGER(i16, uint16_t, uint32_t, 0x8000u)
+INTEGER(i32, uint32_t, uint32_t, UINT32_C(1) << 31)
+INTEGER(i64, uint64_t, uint64_t, UINT64_C(1) << 63)
 FLOAT(f16, uint16_t, uint32_t, 0x8000u, 0x7c00u, 0x7e00u)
 FLOAT(f32, uint32_t, uint32_t, UINT32_C(1) << 31, UINT32_C(0x7f800000), UINT32_C(0x7fc00000))
 FLOAT(f64, uint64_t, uint64_t, UINT64_C(1) << 63, UINT64_C(0x7ff) << 52, UINT64_C(0xfff) << 51)

@@ -157,6 +157,17 @@ def sample(code, names, wait, count):
     return (time.perf_counter() - begun) / count
 
 
+def repeats(code, names, wait):
+    """How many times fill a sample, by ever more of them: a few calls from cold say nothing about those that follow."""
+    count = 1
+    while count < 100000:
+        whole = sample(code, names, wait, count) * count
+        if whole >= SAMPLE / 2:
+            return max(1, round(count * SAMPLE / whole))
+        count = min(100000, count * 10, int(count * SAMPLE / whole) + 1)
+    return count
+
+
 def compiled(statement):
     return compile("_ = " + statement, "row", "exec")
 
@@ -179,8 +190,7 @@ def measure(row, ours, theirs, rounds):
         exec(each, names)
         one.wait()
         all_names.append(names)
-        taken = sample(each, names, one.wait, 1)
-        counts.append(max(1, min(100000, int(SAMPLE / taken) if taken < SAMPLE else 1)))
+        counts.append(repeats(each, names, one.wait))
     same(title, flat(ours, all_names[0]["_"]), flat(theirs, all_names[1]["_"]))
     found = [[], []]
     for number in range(rounds):

@@ -2,7 +2,8 @@
 
     .venv/bin/python tests/bench/kernels_gpu.py [--device opencl:gpu] [--only TEXT] [--mib 1024]
 
-GB/s count what has to be read and written at least; "/ copy" is that beside the copy's."""
+GB/s count what has to be read and written at least; "/ copy" is that beside the copy's. Matrix
+products count two operations to a multiplication."""
 import argparse
 import importlib
 import importlib.util
@@ -45,6 +46,23 @@ def rows(mib):
         yield f"searchsorted {dtype} 1e7 in 1e6", searched, "xp.searchsorted(s, x)", None, n * (8 + size)
 
 
+def products():
+    """(title, shapes by name, dtype, statement, operations)."""
+    for dtype in ("float32", "float64", "complex64"):
+        work = 8 if dtype == "complex64" else 2
+        for n in (500, 1000, 2000, 4096):
+            yield f"matmul {dtype} {n:,}^2", {"x": (n, n), "y": (n, n)}, dtype, "xp.matmul(x, y)", work * n**3
+        n = 4096
+        transposed = "xp.matmul(x, y.T)"
+        yield f"matmul {dtype} {n:,}^2, transposed", {"x": (n, n), "y": (n, n)}, dtype, transposed, work * n**3
+        yield f"matmul {dtype} {n:,}^2, vector", {"x": (n, n), "y": (n,)}, dtype, "xp.matmul(x, y)", work * n**2
+        yield f"matmul {dtype} vector, {n:,}^2", {"x": (n,), "y": (n, n)}, dtype, "xp.matmul(x, y)", work * n**2
+        shapes = {"x": (1000, 64, 64), "y": (1000, 64, 64)}
+        yield f"matmul {dtype} 1,000 of 64^2", shapes, dtype, "xp.matmul(x, y)", work * 1000 * 64**3
+        shapes = {"x": (100, 10**6), "y": (10**6, 100)}
+        yield f"matmul {dtype} 100^2 of 1e6", shapes, dtype, "xp.matmul(x, y)", work * 100**2 * 10**6
+
+
 def made(shape, kind):
     rng = np.random.default_rng(1)
     if kind == "index":
@@ -82,24 +100,34 @@ def main():
     cupy = importlib.import_module("cupy") if importlib.util.find_spec("cupy") else None
     device, copies = drupe.Device(options.device), {}
     print(device)
+
+    def compare(values, statement, theirs=None):
+        """Seconds of ours, and a text of CuPy's where it is installed."""
+        ours = {name: da.asarray(value, device=device) for name, value in values.items()}
+        seconds = measure(statement, {"xp": da, **ours}, next(iter(ours.values())).queue.wait)
+        del ours
+        if not cupy:
+            return seconds, ""
+        names = {"xp": cupy, **{name: cupy.asarray(value) for name, value in values.items()}}
+        other = measure(theirs or statement, names, cupy.cuda.Device().synchronize)
+        del names
+        cupy.get_default_memory_pool().free_all_blocks()
+        return seconds, f"   CuPy {other * 1e3:9.3f} ms: {other / seconds:5.2f} times as fast"
+
+    for title, shapes, dtype, statement, operations in products():
+        if options.only not in title:
+            continue
+        seconds, beside = compare({name: made(shape, dtype) for name, shape in shapes.items()}, statement)
+        print(f"{title:32s} {seconds * 1e3:9.3f} ms {operations / seconds / 1e12:8.2f} TFLOP/s{beside}", flush=True)
     for title, wanted, statement, theirs, moved in rows(options.mib):
         if options.only not in title and not title.startswith("copy"):
             continue
         values = {name: made(*what) for name, what in wanted.items()}
-        ours = {name: da.asarray(value, device=device) for name, value in values.items()}
-        queue = next(iter(ours.values())).queue
-        seconds = measure(statement, {"xp": da, **ours}, queue.wait)
+        seconds, beside = compare(values, statement, theirs)
         rate = moved / seconds / 1e9
         dtype = "float64" if "float64" in title else "float32"
         copies.setdefault(dtype, rate)
-        line = f"{title:32s} {seconds * 1e3:9.3f} ms {rate:8.0f} GB/s {rate / copies[dtype]:6.2f} / copy"
-        del ours
-        if cupy:
-            names = {"xp": cupy, **{name: cupy.asarray(value) for name, value in values.items()}}
-            other = measure(theirs or statement, names, cupy.cuda.Device().synchronize)
-            line += f"   CuPy {other * 1e3:9.3f} ms: {other / seconds:5.2f} times as fast"
-            del names
-            cupy.get_default_memory_pool().free_all_blocks()
+        line = f"{title:32s} {seconds * 1e3:9.3f} ms {rate:8.0f} GB/s {rate / copies[dtype]:6.2f} / copy{beside}"
         print(line, flush=True)
 
 

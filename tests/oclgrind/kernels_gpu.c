@@ -9,8 +9,8 @@ static void run(runner *r, int shape, int variant, int dtype, const span *spans,
     launch l = {.key = drupe_kernel_parts(shape, variant, (drupe_dtype)dtype),
                 .params = params,
                 .params_size = params_size,
-                .local = GROUP,
-                .global = 2 * GROUP};
+                .local = shape == SHAPE_PRODUCT ? DRUPE_PRODUCT_LEAST : GROUP,
+                .global = 2 * (shape == SHAPE_PRODUCT ? DRUPE_PRODUCT_LEAST : GROUP)};
     if (shape == SHAPE_SCAN && variant & SCAN_SUMS) l.key.out = l.key.compute;
     for (size_t i = 0; i < count; i++) l.spans[i] = spans[i];
     runner_launch(r, &l);
@@ -38,6 +38,22 @@ static void run_scan(runner *r, int dtype)
     RUN(SHAPE_SCAN, SCAN_COLUMN, dtype, column, {dtype, 70, 0}, {dtype, 70, 0}, {sums, 20, 0});
 }
 
+static void run_product(runner *r, int dtype)
+{
+    /* Two of the smallest tiles down, one across. The last part of the sum has 3 steps. */
+    drupe_product_params p = {19, 7, N, 2 * N, 2, 7, 1, 0, 7 * N, 2, 2, N - 3, 1, 0, 1, 0};
+    const span out = {dtype, 2 * 2 * 19 * 7, 0}, a = {dtype, 38 * N - 1, 0}, b = {dtype, 2 * 7 * N, 0};
+    for (int each = 2; each <= (drupe_dtype_size((drupe_dtype)dtype) < 16 ? 8 : 4); each *= 2)
+        RUN(SHAPE_PRODUCT, each, dtype, p, out, a, b);
+    RUN(SHAPE_PRODUCT, 2 | PRODUCT_FAR, dtype, p, out, a, b);
+    for (int along = 0; along < 2; along++) {
+        p.n = 1;
+        p.a_along = along;
+        p.team = along ? 8 : 2;
+        RUN(SHAPE_PRODUCT, 0, dtype, p, {dtype, 2 * 2 * 19, 0}, a, b);
+    }
+}
+
 static void run_sort(runner *r, int dtype)
 {
     const int keys =
@@ -61,6 +77,7 @@ static void run_type(runner *r, int dtype)
     const drupe_unique_params unique = {N, 1, 0};
     run_arg(r, dtype);
     run_sort(r, dtype);
+    if (dtype != DRUPE_FLOAT16) run_product(r, dtype);
     if (dtype != DRUPE_BOOL) run_scan(r, dtype);
     RUN(SHAPE_SEARCH, 0, dtype, search, {DRUPE_INT64, 20, 0}, {dtype, N, CONTENT_NUMBERS}, {dtype, 20, 0});
     RUN(SHAPE_SEARCH, 1, dtype, search, {DRUPE_BOOL, 20, 0}, {dtype, N, CONTENT_NUMBERS}, {dtype, 20, 0});

@@ -244,6 +244,15 @@ def test_memory_of_others_may_overlap():
     assert float(total) == a.sum()
 
 
+def test_an_assignment_between_queues_that_share_bytes():
+    a = np.arange(1_000_000.)
+    x, y = da.from_dlpack(a[:-1], device=drupe.Queue("host")), da.from_dlpack(a[1:], device=drupe.Queue("host"))
+    for _ in range(3):  # large enough to be copied by several threads
+        y[:] = x
+    y.queue.wait()
+    assert (a[3:] == np.arange(1_000_000 - 3.)).all() and (a[:3] == 0).all()
+
+
 @pytest.mark.parametrize("length", [50, 40_000])
 def test_overlapping_memory_is_read_before_it_is_written(length):
     for steps in slice(None), slice(None, None, -1):

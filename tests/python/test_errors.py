@@ -55,11 +55,25 @@ def test_a_dependent_carries_the_first_cause(queue):
         event.wait()
     error = caught.value
     assert error.operation == "barrier" and error.label == "barrier"
-    assert "The first cause is 'task' on host:cpu:0.\nSubmitted by line " in str(error)
+    first, rest = str(error).split("\n", 1)
+    place = "line %d of test_errors.py" % error.cause.line
+    assert first == f"'task' on host:cpu:0 failed ({place}): the first; 'barrier' therefore did not run."
+    assert "The first cause is 'task' on host:cpu:0.\nSubmitted by line " in rest
     assert isinstance(error.cause, drupe.InternalError) and error.__cause__ is error.cause
     assert error.cause.label == "task" and error.cause.submission < error.submission
     assert error.line == submitted_in_a_helper.__code__.co_firstlineno + 1 and error.cause.line != error.line
     assert event.error.cause.label == "task"  # asked again, it is told again
+
+
+def test_what_numpy_would_have_raised_comes_first(device):
+    import drupe.array as da
+    x, i = da.arange(10., device=device), da.asarray([1, 12], device=device)
+    y = da.take(x, i); line = here()  # noqa: E702
+    with pytest.raises(IndexError) as caught:
+        (y * 2).asnumpy()
+    expected = "index 12 is out of bounds for axis 0 with size 10 ('take' on %s, line %d of test_errors.py); "
+    assert str(caught.value).startswith(expected % (device.filter_string, line))
+    assert str(caught.value).split("\n")[0].endswith(" therefore did not run.")
 
 
 def test_the_packages_own_code_is_not_the_place(queue):

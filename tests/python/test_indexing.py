@@ -275,6 +275,28 @@ def test_out_of_bounds_is_told_late(device, index):
     x[i] = 9.
     with pytest.raises(IndexError, match=f"index {index} is out of bounds for axis 0"):
         queue.wait()
+    same(x, np.arange(5.))  # the loops of the host look at all indices first
+
+
+def test_a_failed_assignment_leaves_what_was_there(device):
+    """Once the failure was told, as after an exception of NumPy's; until then whoever reads fails with it."""
+    x, y = da.arange(5., device=device), da.zeros((2, 3), device=device).T
+    bad = da.asarray([0, 7], device=device)
+    for put in (lambda: x.__setitem__(bad, 9.), lambda: y.__setitem__(bad, 9.),
+                lambda: x.__setitem__(da.asarray([True] * 5, device=device), da.asarray([1., 2.], device=device))):
+        put()
+        with pytest.raises((IndexError, ValueError), match="out of bounds|2 values were assigned"):
+            da.sum(x).item() + da.sum(y).item()
+        same(x, np.arange(5.))
+        same(y, np.zeros((3, 2)))
+        same(x * 2, np.arange(5.) * 2)
+    # What did not run because of it is told of as ever.
+    x[bad] = 9.
+    x += 1
+    with pytest.raises(IndexError, match="out of bounds"):
+        x.queue.wait()
+    with pytest.raises(drupe.DeviceError, match="It holds its earlier value"):
+        x.asnumpy()
     x.accept_contents()
     same(x, np.arange(5.))
 
@@ -284,7 +306,6 @@ def test_wrong_number_of_values_is_told_late(device):
     x[da.asarray([True, True, True, False, False], device=device)] = da.asarray([1., 2.], device=device)
     with pytest.raises(ValueError, match="2 values were assigned to the 3 elements where the mask is true"):
         x.queue.wait()
-    x.accept_contents()
     same(x, np.zeros(5))
 
 

@@ -234,6 +234,18 @@ def test_matmul(device, dtype):
             close(da.matmul(da.matrix_transpose(y), da.matrix_transpose(x)), np.swapaxes(a @ b, -1, -2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", *COMPLEX])
+@pytest.mark.parametrize("shape", [(70, 33), (33, 70), (200, 3), (3, 40, 9), (1, 5)])
+def test_products_with_the_own_transpose(device, dtype, shape):
+    a = numbers(shape, dtype)
+    x = da.asarray(a, device=device)
+    turned = np.swapaxes(a, -1, -2)
+    close(x @ da.matrix_transpose(x), a @ turned)
+    close(da.matrix_transpose(x) @ x, turned @ a)
+    close(x[..., :-1] @ da.matrix_transpose(x)[..., :-1, :], a[..., :-1] @ turned[..., :-1, :])
+    close(x[..., ::2, :] @ da.matrix_transpose(x), a[..., ::2, :] @ turned)  # not its own
+
+
 def test_matmul_errors(device):
     x = da.ones((2, 3), device=device)
     with pytest.raises(ValueError, match="last but one"):
@@ -311,6 +323,19 @@ def test_einsum_arguments(device):
         da.einsum("ij,ij->ij", x, da.ones((2, 4), device=device))
     with pytest.raises(TypeError, match="asarray"):
         da.einsum("ij->i", np.ones((2, 3)))
+
+
+def test_products_of_few_bytes_that_would_never_end(device):
+    """A broadcast view may have 2^58 elements: the copy that it would take is refused, and nothing is submitted."""
+    for dtype in ("int64", "int8", "float32", "bool"):
+        x = da.ones(1, dtype=dtype, device=device)
+        many = da.broadcast_to(x, (1 << 58,))
+        for left, right in ((many, many), (da.broadcast_to(x, (2, 1 << 58)), many)):
+            with pytest.raises(MemoryError):
+                left @ right
+        few, matrix = da.broadcast_to(x, (3,)), da.broadcast_to(x, (4, 3, 3))
+        assert (few @ few).item() == (1 if dtype == "bool" else 3)
+        close(matrix @ few, np.ones((4, 3, 3), dtype) @ np.ones(3, dtype))
 
 
 def test_providers(device):

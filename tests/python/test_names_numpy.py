@@ -17,6 +17,12 @@ HOST = {
 }
 
 CALLS = """
+var(F, ddof=1) | std(F, axis=1, ddof=1) | std(F, 0, ddof=0, keepdims=True) | average(F, 1, returned=True)
+average(F, returned=True) | average(F, weights=G * G, axis=0, returned=True) | meshgrid(V, W, sparse=True)
+meshgrid(V, W, U, copy=False) | meshgrid(V, U, indexing="ij", sparse=True, copy=False) | linspace(0, 3, 7, retstep=True)
+linspace(2, 3, 4, endpoint=False, retstep=True) | intersect1d(A, V, return_indices=True) | sort(W, kind="stable")
+intersect1d(I[:4], I[2:], True, True) | argsort(W, kind="mergesort") | partition(W, 2, kind="introselect")[2]
+unique(V, sorted=True)
 ravel(A) | ravel(A, order="F") | ravel(C[:, ::2]) | ravel(Z) | transpose(C) | transpose(C, (1, 0, 2))
 swapaxes(C, 0, -1) | rollaxis(C, 2) | rollaxis(C, 0, 3) | rollaxis(C, -1, 1) | rollaxis(C, 1, -1) | atleast_1d(Z)
 atleast_1d(A) | atleast_2d(Z) | atleast_2d(V) | atleast_3d(Z) | atleast_3d(V) | atleast_3d(A) | atleast_3d(C)
@@ -191,7 +197,7 @@ def test_numbers_of_arrays_in_lists(device, everywhere):
     ("block([[A], []])", ValueError, "same depth"), ("pad(V, -1)", ValueError, "negative"),
     ("pad(V, 1, 'odd')", ValueError, "there is no mode"), ("pad(E, 1, 'edge')", ValueError, "empty axis"),
     ("rot90(A, 1, (0, 0))", ValueError, "two different"), ("reshape(A.T, 6, copy=False)", ValueError, "copy=False"),
-    ("A.reshape(6, order='X')", ValueError, "order"), ("array(A, order='F')", ValueError, "C order"),
+    ("A.reshape(6, order='X')", ValueError, "order"), ("array(A, order='X')", ValueError, "order"),
     ("diag(C)", ValueError, "1 dimension"), ("geomspace(-1, 1)", ValueError, "same sign"),
     ("gradient(V[:1])", ValueError, "2 elements"), ("convolve(V, V, 'x')", ValueError, "mode"),
     ("average(F, weights=V)", ValueError, "weights"), ("V.resize(3)", TypeError, "pad"),

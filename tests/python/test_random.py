@@ -23,6 +23,17 @@ def same(ours, theirs):
     assert ours.dtype == theirs.dtype and ours.shape == np.shape(theirs) and (ours == theirs).all()
 
 
+def test_numbers_that_mean_nothing_are_refused(device):
+    """By the C function that draws, which is private but takes any numbers."""
+    state = random.default_rng(1, device=device)._state
+    for what, law in ((5, 0), (-1, 0), (4, 1000), (4, -1), (4, 2**31 - 1), (0, 77)):
+        with pytest.raises(ValueError, match="is no kind of random numbers"):
+            drupe._engine._random(state, what, law, da.float64, (3,), 1, 1, 1)
+    state[11 - 1] = 9  # words taken of a block of four
+    with pytest.raises(ValueError, match="9 words of a block of 4"):
+        drupe._engine._random(state, 1, 0, da.int64, (3,), 0, 5, 0).asnumpy()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_uniform_numbers_are_numpys(device, seed):
     ours, theirs = pair(seed, device)
@@ -271,6 +282,20 @@ def test_functions_of_the_module(device):
         same(random.random((2, 3)), first.asnumpy())
 
 
+def test_distributions_are_functions_too(device):
+    """NumPy's older names, of which the newer ones are methods."""
+    with drupe.device(device):
+        random.seed(3)
+        first = [random.beta(1, 2, 3), random.vonmises(0, 1, size=2), random.random_sample(2)]
+        g = random.default_rng(3, device=device)
+        for ours, wanted in zip(first, (g.beta(1, 2, 3), g.vonmises(0, 1, size=2), g.random(2))):
+            same(ours, wanted.asnumpy())
+    for name in set(np.random.__all__) - set(random.__all__) - {"random_integers", "get_state", "set_state"}:
+        assert isinstance(getattr(np.random, name), type), name
+        with pytest.raises(AttributeError, match="default_rng"):
+            getattr(random, name)
+
+
 def test_threads_get_different_numbers(device):
     g, drawn = random.default_rng(1, device=device), []
     threads = [threading.Thread(target=lambda: drawn.extend(g.random(100) for _ in range(20))) for _ in range(4)]
@@ -287,6 +312,7 @@ def test_examples_hold():
     finder = doctest.DocTestFinder(recurse=True)
     examples = [test for part in (random, _drawing, _distributions) for test in finder.find(part, globs={"da": da})
                 if test.examples]
-    assert {test.name.rpartition(".")[2] for test in examples} >= set(random.__all__) - {"Generator", "SeedSequence"}
+    every = {getattr(random, name).__name__ for name in random.__all__}
+    assert {test.name.rpartition(".")[2] for test in examples} >= every - {"Generator", "SeedSequence"}
     for test in examples:
         assert not doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed, test.name

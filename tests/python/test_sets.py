@@ -90,14 +90,35 @@ def test_unique_of_many(device, dtype, distinct):
     same(every.counts, counts)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "float64", "complex64"])
+@pytest.mark.parametrize("shape, axis", [((40, 3), 0), ((3, 40), 1), ((4, 5, 6), -1), ((30, 2, 1), 0), ((1, 3), 0),
+                                         ((5, 0), 0), ((0, 3), 0), ((0, 3), 1)])
+def test_unique_parts_along_an_axis(device, shape, axis, dtype):
+    a = np.random.default_rng(3).integers(0, 2, shape).astype(dtype)
+    x = da.asarray(a, device=device)
+    wanted = np.unique(a, True, True, True, axis=axis)
+    for got, expected in zip(da.unique(x, True, True, True, axis=axis), wanted):
+        same(got, expected.reshape(-1) if got.ndim == 1 else expected)
+    same(da.unique(x, axis=axis), wanted[0])
+    assert len(da.unique(x, return_counts=True, axis=axis)) == 2
+
+
+def test_unique_parts_with_nan(device):
+    """Parts with a NaN are none like another; they come last."""
+    a = np.array([[np.nan, 1], [0.0, 2], [np.nan, 1], [-0.0, 2], [0, np.nan]])
+    values, inverse = da.unique(da.asarray(a, device=device), return_inverse=True, axis=0)
+    np.testing.assert_array_equal(values.asnumpy(), [[0, 2], [0, np.nan], [np.nan, 1], [np.nan, 1]])
+    same(inverse, np.array([2, 0, 3, 0, 1]))
+
+
 def test_unique_names_and_refusals(device):
     x = da.asarray([2, 1, 2], device=device)
     assert da.unique_all(x)._fields == ("values", "indices", "inverse_indices", "counts")
     assert da.unique_counts(x)._fields == ("values", "counts")
     assert da.unique_inverse(x)._fields == ("values", "inverse_indices")
     same(da.unique(x, axis=0), np.array([1, 2]))
-    with pytest.raises(NotImplementedError, match=r"numpy\.unique"):
-        da.unique(x.reshape((1, 3)), axis=0)
+    with pytest.raises(IndexError, match="axis"):
+        da.unique(x.reshape((1, 3)), axis=2)
     same(da.unique_values(x[:0]), np.zeros(0, int))
 
 

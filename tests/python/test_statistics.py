@@ -48,6 +48,50 @@ def test_methods_of_quantiles(device, method, n):
     close(da.quantile(x, q.tolist(), method=method), np.quantile(a, q, method=method), 1e-12)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_methods_without_nan(device, method, dtype):
+    a = sample(8, 5, nan=True).astype(dtype)
+    a[0], a[1], a[2, 1:] = np.nan, np.arange(5), np.nan
+    x = da.asarray(a, device=device)
+    q = np.linspace(0, 1, 21)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Numbers as np.float64, which are not rounded to float32 as those of Python are.
+        wanted = np.nanquantile(a.astype(float), q, 1, method=method)
+    close(da.nanquantile(x, q.tolist(), 1, method=method), wanted.astype(dtype), 1e-12 if dtype == "float64" else 1e-6)
+    close(da.nanpercentile(x, (100 * q[::5]).tolist(), method=method, keepdims=True),
+          np.nanpercentile(a.astype(float), 100 * q[::5], method=method, keepdims=True).astype(dtype), 1e-6)
+
+
+def test_covariances_with_weights(device):
+    a, often, much = sample(3, 6), np.array([1, 0, 3, 2, 1, 1]), np.array([0.5, 1, 2, 0, 1, 4])
+    x, f, w = (da.asarray(part, device=device) for part in (a, often, much))
+    for ours, theirs in (({"fweights": f}, {"fweights": often}), ({"aweights": w}, {"aweights": much}),
+                         ({"fweights": f, "aweights": much.tolist()}, {"fweights": often, "aweights": much})):
+        close(da.cov(x, **ours), np.cov(a, **theirs), 1e-12)
+        close(da.cov(x, x[::-1], bias=True, **ours), np.cov(a, a[::-1], bias=True, **theirs), 1e-12)
+    close(da.cov(x + 1j * x[::-1], aweights=w), np.cov(a + 1j * a[::-1], aweights=much), 1e-12)
+    for wrong, error, text in (({"fweights": f[1:]}, ValueError, "as many as"),
+                               ({"aweights": -w}, ValueError, "negative"), ({"fweights": w}, TypeError, "integers")):
+        with pytest.raises(error, match=text):
+            da.cov(x, **wrong)
+
+
+def test_interp_around_a_period(device):
+    a, xp, fp = sample(20) * 400, np.array([190.0, -190, 350, -350]), np.array([5.0, 10, 3, 4])
+    x, p, f = (da.asarray(part, device=device) for part in (a, xp, fp))
+    for period in (360, -360, 90.5):
+        close(da.interp(x, p, f, period=period), np.interp(a, xp, fp, period=period), 1e-12)
+    with pytest.raises(ValueError, match="period"):
+        da.interp(x, p, f, period=0)
+
+
+def test_infinite_quantiles(device):
+    x = da.asarray([-np.inf, 1.0, np.nan, np.inf], device=device)
+    assert da.nanquantile(x, [0, 0.5, 1]).tolist() == [-np.inf, 1.0, np.inf]
+
+
 def test_quantiles_of_other_types(device):
     a = np.array([5, 1, 2, 8], "int32")
     x = da.asarray(a, device=device)
@@ -157,6 +201,35 @@ def test_histogram_with_weights_and_range(device):
     for options in ({"bins": 0}, {"range": (1, 0)}, {"bins": [1.0, 0.0]}):
         with pytest.raises(ValueError, match="histogram"):
             da.histogram(x, **options)
+
+
+RULES = "auto doane fd rice scott sqrt stone sturges".split()
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.filterwarnings("ignore:The number of bins")
+def test_rules_for_bins(device, rule):
+    rng = np.random.default_rng(4)
+    samples = (rng.standard_normal(700), rng.exponential(3, (20, 11)), rng.integers(0, 200, 300), np.array([1.5, 2, 9]),
+               np.array([3.0, 3, 3]), np.array([2.0]))
+    for a in samples:
+        x = da.asarray(a, device=device)
+        close(da.histogram_bin_edges(x, rule), np.histogram_bin_edges(a, rule), 1e-9)
+        for got, expected in zip(da.histogram(x, rule), np.histogram(a, rule)):
+            close(got, expected, 1e-9)
+        if a.dtype.kind == "f":  # bins of integers are narrower than 1 in some versions of NumPy
+            close(da.histogram_bin_edges(x, rule, (0.5, 4)), np.histogram_bin_edges(a, rule, (0.5, 4)), 1e-9)
+    assert da.histogram_bin_edges(x[:0], rule).tolist() == [0, 1]
+    f = samples[0].astype("float32")
+    close(da.histogram(da.asarray(f, device=device), rule)[0], np.histogram(f.astype(float), rule)[0])
+
+
+def test_rules_refused(device):
+    x = da.ones(3, device=device)
+    with pytest.raises(ValueError, match="no rule 'best'.*sturges"):
+        da.histogram(x, "best")
+    with pytest.raises(TypeError, match="weights"):
+        da.histogram(x, "auto", weights=x)
 
 
 def test_interp(device):

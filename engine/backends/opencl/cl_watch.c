@@ -12,8 +12,12 @@
 
 #define POLL_CPU_NS UINT64_C(30000)
 #define POLL_GPU_NS UINT64_C(300000)
-/* Between two looks: an eighth of the time waited so far. A look costs 0.3 us, and a wake-up some more. */
-#define PAUSE_NS      UINT64_C(500000)
+/* Between two looks: a part of the time waited so far. A look costs 0.3 us, and a wake-up some more. On a GPU
+ * the part is how late the end may be seen, since the callback may be later still. */
+#define PAUSE_CPU_NS  UINT64_C(500000)
+#define PAUSE_GPU_NS  UINT64_C(100000)
+#define PART_CPU      8
+#define PART_GPU      64
 #define PAUSE_MOST_NS UINT64_C(10000000)
 
 cl_int drupe_cl_mark_status(drupe_cl_mark *mark)
@@ -123,14 +127,15 @@ drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns)
     drupe_cl_mark_flush(mark);
     if (timeout_ns == 0) return drupe_error_set(DRUPE_E_TIMEOUT, "The work is not finished yet.");
     uint64_t started = drupe_now_ns(), deadline = drupe_deadline(timeout_ns);
-    uint64_t most = mark->queue->device->caps.cpu ? POLL_CPU_NS : POLL_GPU_NS;
+    const bool cpu = mark->queue->device->caps.cpu;
+    const uint64_t most = cpu ? POLL_CPU_NS : POLL_GPU_NS, least = cpu ? PAUSE_CPU_NS : PAUSE_GPU_NS;
     if (poll_until(mark, deadline - started < most ? deadline : started + most)) return DRUPE_OK;
     drupe_cl_watch *watch = mark_watch(mark);
     if (!watch) return drupe_error_last()->status;
     while (!is_over(mark)) {
-        uint64_t now = drupe_now_ns(), pause = (now - started) / 8;
+        uint64_t now = drupe_now_ns(), pause = (now - started) / (cpu ? PART_CPU : PART_GPU);
         if (now >= deadline) return drupe_error_set(DRUPE_E_TIMEOUT, "The work was not finished in time.");
-        if (pause < PAUSE_NS) pause = PAUSE_NS;
+        if (pause < least) pause = least;
         uint64_t until = now + (pause < PAUSE_MOST_NS ? pause : PAUSE_MOST_NS);
         doze(watch, until < deadline ? until : deadline);
     }

@@ -199,9 +199,13 @@ void drupe_cause_dependent(drupe_cause *cause, const drupe_subject *work, const 
                  what, drupe_base(queue)->device->filter);
         return;
     }
+    /* The first cause comes first: it is what a reader wants to know. */
+    const char *why = cause->what.error.text;
+    const size_t length = strlen(why);
+    const int most = length && why[length - 1] == '.' && length <= 700 ? (int)length - 1 : 700;
     snprintf(failure->error.text, sizeof failure->error.text,
-             "%s on %s did not run, because '%s'%s failed before it: %.700s", what,
-             drupe_base(queue)->device->filter, cause->what.label, where, cause->what.error.text);
+             "'%s'%s failed: %.*s; %s on %s therefore did not run.", cause->what.label, where, most, why,
+             work ? what : "work", drupe_base(queue)->device->filter);
 }
 
 /* --- Queues in trouble ---------------------------------------------------------------------------------- */

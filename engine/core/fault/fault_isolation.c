@@ -287,6 +287,32 @@ int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
     return decide(one, &fault, ucontext);
 }
 
+/* --- Faults of others ----------------------------------------------------------------------------------- */
+
+bool drupe_isolation_contains(void)
+{
+    if (!atomic_load_explicit(&faults.containing, memory_order_relaxed) || getpid() != faults.process)
+        return false;
+    const drupe_reg_thread *one = drupe_reg_thread_find(drupe_thread_id());
+    return one && (!one->busy || atomic_load(one->busy));
+}
+
+void drupe_isolation_share(const drupe_fault *fault)
+{
+    drupe_reg_thread *one = drupe_reg_thread_find(drupe_thread_id());
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    if (one) {
+        one->fault = *fault;
+        one->fault.owner = one->owner;
+        one->fault.index = one->index;
+        atomic_fetch_add(&faults.parked, 1);
+        report(one);
+    }
+    for (;;) sigsuspend(&all);
+}
+
 /* --- Afterwards ----------------------------------------------------------------------------------------- */
 
 /* The one that has waited longest. */
@@ -346,6 +372,7 @@ static void post(void *unused)
 void drupe_isolation_tell(void (*fn)(const drupe_fault *fault))
 {
     if (atomic_exchange(&faults.spread, fn) == fn) return;
+    drupe_loop_faults_open();
     pthread_mutex_lock(&faults.lock);
     drupe_service_wake(&faults.watcher); /* faults may have waited for it */
     pthread_mutex_unlock(&faults.lock);

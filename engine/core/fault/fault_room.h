@@ -1,7 +1,8 @@
 /* Threads whose faults are isolated: those of core and of the host device, and the threads of drivers.
  *
  * Files: fault_isolation.c (the table, the signal handler's part, the thread that serves faults),
- * register_thread.c (threads that a driver starts), handlers.c (for programs without handlers).
+ * register_thread.c (threads that a driver starts), loop_faults.c (threads that help in loops of the host),
+ * handlers.c (for programs without handlers).
  *
  * Owns: the table of threads and their stacks for signals.
  *
@@ -56,6 +57,19 @@ bool drupe_isolation_active(void);
 /* Who is told of a fault after which a thread does not go on, on the thread that serves faults. Faults before
  * the first call wait for it. */
 void drupe_isolation_tell(void (*spread)(const drupe_fault *fault));
+
+/* Whether a fault of the calling thread would be contained now. */
+bool drupe_isolation_contains(void);
+/* The calling thread, whose faults are contained, is parked as if this fault had been its own. */
+_Noreturn void drupe_isolation_share(const drupe_fault *fault);
+
+/* --- loop_faults.c -------------------------------------------------------------------------------------- */
+
+/* Have the threads of base/parallel.h registered from now on. */
+void drupe_loop_faults_open(void);
+/* False: the fault is not of such a thread. Else the loop's caller shares it, and is told of as the one who
+ * faulted. */
+bool drupe_loop_fault(const drupe_fault *fault);
 
 /* --- handlers.c ----------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,8 @@ void drupe_mark_put(drupe_memory *memory, drupe_mark *fresh, uint64_t born)
 {
     pthread_mutex_lock(&lock);
     drupe_mark *old = atomic_load(&memory->mark);
-    bool keep = drupe_mark_is_of(old, memory) || memory->born != born;
+    bool stays = drupe_mark_is_of(old, memory) && (!old->passing || fresh->passing);
+    bool keep = stays || memory->born != born;
     if (!keep) {
         atomic_store_explicit(&memory->mark, fresh, memory_order_release);
         atomic_fetch_add(&drupe_marks_version, 1);
@@ -40,6 +41,18 @@ bool drupe_mark_look(drupe_memory *memory, void (*read)(const drupe_mark *mark, 
     if (found) read(mark, user);
     pthread_mutex_unlock(&lock);
     return found;
+}
+
+void drupe_mark_pass(drupe_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    drupe_mark *mark = atomic_load(&memory->mark);
+    if (mark && mark->passing)
+        atomic_store(&memory->mark, NULL);
+    else
+        mark = NULL;
+    pthread_mutex_unlock(&lock);
+    if (mark) mark->free(mark);
 }
 
 void drupe_mark_free(drupe_memory *memory)

@@ -151,15 +151,18 @@ drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *
 struct drupe_mark {
     void (*free)(drupe_mark *mark);
     uint64_t born; /* of the handle that it belongs to; ANY: of whatever handle has it */
+    bool passing;  /* nothing was changed: it lasts until its failure was reported */
 };
 /* Whether the mark is that of this handle; NULL is none. */
 bool drupe_mark_is_of(const drupe_mark *mark, const drupe_memory *memory);
 /* Mark the handle of that birth, if it is still there. An earlier mark stays: the first cause is what a
- * program wants to hear of. Takes `fresh`. */
+ * program wants to hear of; but a passing one gives way. Takes `fresh`. */
 void drupe_mark_put(drupe_memory *memory, drupe_mark *fresh, uint64_t born);
 drupe_mark *drupe_mark_take(drupe_memory *memory);
 /* `read` is called with the handle's mark, if it has one, under the lock of the marks. */
 bool drupe_mark_look(drupe_memory *memory, void (*read)(const drupe_mark *mark, void *user), void *user);
+/* A passing mark has passed. */
+void drupe_mark_pass(drupe_memory *memory);
 /* The handle goes. */
 void drupe_mark_free(drupe_memory *memory);
 static inline void drupe_mark_drop(drupe_memory *memory)

@@ -26,7 +26,7 @@ static void lose(drupe_device *device, const drupe_fault *fault)
 
 void drupe_fault_deliver(const drupe_fault *fault)
 {
-    if (drupe_worker_fault(fault)) return;
+    if (drupe_worker_fault(fault) || drupe_loop_fault(fault)) return;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         /* Not its lock: whoever holds that may be waiting for the thread that has faulted. A backend that has

@@ -94,7 +94,7 @@ drupe_status drupe_inflight_new(drupe_queue *queue, const char *label, void *cel
     fresh->event = NULL;
     fresh->what.site = 0;
     fresh->summary.kind = DRUPE_WORK_BARRIER;
-    fresh->deferred = fresh->done = fresh->passed = false;
+    fresh->deferred = fresh->done = fresh->passed = fresh->checks_first = false;
     fresh->what.nrefs = fresh->nwaits = 0;
     atomic_store_explicit(&fresh->written, 0, memory_order_relaxed);
     fresh->replaced = 0;

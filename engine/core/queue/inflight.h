@@ -73,6 +73,7 @@ static inline void drupe_inflight_fill(drupe_inflight *entry, uint32_t site, con
     for (size_t i = 0; i < uses->nrefs; i++) entry->what.refs[i] = uses->refs[i];
     atomic_store_explicit(&entry->written, uses->written, memory_order_relaxed);
     entry->replaced = uses->replaced;
+    entry->checks_first = work->kind == DRUPE_WORK_HOST && work->checks_first;
     drupe_arg_summary_take(&entry->summary, work);
 }
 /* Take what the submission info brings and make room for `more` waits; on failure the objects not yet taken

@@ -57,6 +57,9 @@ static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_ca
     /* What was cancelled has numbers above the one that such a cause names. */
     mark->ran = cause->what.submission == entry->what.number && !cause->before;
     mark->new_bytes = replaced;
+    const drupe_status status = cause->what.error.status;
+    mark->mark.passing =
+        mark->ran && entry->checks_first && (status == DRUPE_E_OUT_OF_RANGE || status == DRUPE_E_INVALID);
     snprintf(mark->label, sizeof mark->label, "%s", entry->what.label);
     drupe_mark_put(memory, &mark->mark, born);
 }
@@ -152,15 +155,20 @@ static void copy_reason(const drupe_mark *mark, void *user)
     if (copy->cause) drupe_cause_retain(copy->cause);
 }
 
-/* A copy of the mark with a reference to its cause, or false. */
+/* A copy of the mark with a reference to its cause, or false. One of work that changed nothing is gone once
+ * its failure was reported, as NumPy's array is what it was after an exception. */
 static bool read_mark(drupe_memory *memory, reason *copy)
 {
-    return drupe_mark_look(memory, copy_reason, copy);
+    if (!drupe_mark_look(memory, copy_reason, copy)) return false;
+    if (!copy->mark.passing || !atomic_load(&copy->cause->reported)) return true;
+    drupe_cause_release(copy->cause);
+    drupe_mark_pass(memory);
+    return false;
 }
 
 static const char *contents(const reason *mark)
 {
-    if (mark->ran) return "What it holds is undefined.";
+    if (mark->ran && !mark->mark.passing) return "What it holds is undefined.";
     return mark->new_bytes ? "It holds no result." : "It holds its earlier value.";
 }
 

@@ -80,8 +80,9 @@ struct drupe_inflight {
     _Alignas(64) drupe_inflight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
     bool deferred;
-    bool done;   /* it was over when it was launched, and is on no list */
-    bool passed; /* the next entry owns this one's references */
+    bool done;         /* it was over when it was launched, and is on no list */
+    bool passed;       /* the next entry owns this one's references */
+    bool checks_first; /* as in drupe_submission */
     uint32_t nwaits, refs_capacity;
     drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */

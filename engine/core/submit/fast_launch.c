@@ -58,7 +58,8 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
  *
  * Who launches the same kernel with the same memory again and again would count up and down once each time.
  * On an in-order queue an entry is dropped after those before it, so the references of the last one are
- * passed on to the next that needs the same. */
+ * passed on to the next that needs the same. Work that is over when its launch returns needs none: the
+ * caller's lasted as long. */
 
 static void retain(fast *one)
 {
@@ -154,18 +155,26 @@ static bool gather(fast *one, const drupe_kernel *kernel, const drupe_arg *args,
     return below(one->s->queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, values);
 }
 
-/* The last entry, if it has the same references; else those of `one` are retained. The queue's lock is held.
- */
-static inline drupe_inflight *same_before(fast *one)
+/* The last entry, if it has the same references, or NULL. The queue's lock is held. */
+static inline drupe_inflight *same_before(const fast *one)
 {
     drupe_inflight *last = one->s->queue->order.tail;
     bool same = one->borrowed && last && last->what.nrefs == one->uses.nrefs;
     for (size_t i = 0; same && i < one->uses.nrefs; i++)
         same = last->what.refs[i].object == one->refs[i].object &&
                last->what.refs[i].release == one->refs[i].release;
-    if (same) return last;
-    retain(one);
-    return NULL;
+    return same ? last : NULL;
+}
+
+/* `entry` keeps what it needs until it is over. Under the lock, so that nobody drops it before. */
+static inline void keep(fast *one, drupe_inflight *entry, drupe_inflight *before, bool needed)
+{
+    if (needed && before)
+        drupe_inflight_pass(before);
+    else if (needed)
+        retain(one);
+    else if (one->borrowed)
+        drupe_inflight_pass(entry);
 }
 
 /* --- The launch ----------------------------------------------------------------------------------------- */
@@ -216,7 +225,7 @@ static bool submit_plain(fast *one, drupe_event **event, drupe_status *status)
         drupe_inflight *before = same_before(one);
         drupe_inflight_fill(entry, one->s->site ? one->s->site : drupe_core_site(), &one->uses, &one->work);
         *status = launch(one, entry, event, &over);
-        if (before) drupe_inflight_pass(*status == DRUPE_OK && !over ? before : entry);
+        keep(one, entry, before, *status == DRUPE_OK && !over);
     }
     pthread_mutex_unlock(&queue->lock);
     if (!entry)

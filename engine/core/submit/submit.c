@@ -384,6 +384,10 @@ static drupe_status check_host(const drupe_submission *s, const drupe_work *work
 
 drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
 {
-    const drupe_work work = {.kind = DRUPE_WORK_HOST, .brief = s && s->brief, .fn = fn, .user = user};
+    const drupe_work work = {.kind = DRUPE_WORK_HOST,
+                             .brief = s && s->brief,
+                             .checks_first = s && s->checks_first,
+                             .fn = fn,
+                             .user = user};
     return drupe_submission_run(s, &work, drupe_label_host, check_host, event);
 }

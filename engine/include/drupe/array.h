@@ -202,7 +202,9 @@ DRUPE_API drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *i
                                                drupe_dtype dtype, bool spent, drupe_array *out) DRUPE_MUST_CHECK;
 
 /* dst[...] = src, broadcast to dst's shape and cast to its type (any type to any type). Arrays of one queue,
- * or of different queues, contexts and backends (then copied through). */
+ * or of different queues, contexts and backends (then copied through). Arrays that borrow the same bytes of
+ * somebody else (drupe_memory_borrow()) on different queues are copied through, too; but the order of their
+ * other work is the caller's, since queues know each other's handles and not each other's addresses. */
 DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src) DRUPE_MUST_CHECK;
 
 /* A new array on the queue and in the kind of memory of `src`, with its elements in another type, or the same. `out`
@@ -214,7 +216,8 @@ DRUPE_API drupe_status drupe_array_cast(const drupe_array *src, drupe_dtype dtyp
 DRUPE_API drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start,
                                             drupe_scalar step) DRUPE_MUST_CHECK;
 
-/* a @ b by the array API's rules, of stacks of matrices too, which broadcast. `out` must be empty. */
+/* a @ b by the array API's rules, of stacks of matrices too, which broadcast. `out` empty: allocated. `out`
+ * given: as drupe_array_apply() has it; it may overlap a and b. */
 DRUPE_API drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b,
                                           drupe_array *out) DRUPE_MUST_CHECK;
 

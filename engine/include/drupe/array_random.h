@@ -13,7 +13,8 @@
 
 #include "drupe/array.h"
 
-#define DRUPE_RANDOM_WORDS 13
+#define DRUPE_RANDOM_WORDS      13
+#define DRUPE_RANDOM_PARAMETERS 3
 
 typedef enum drupe_random_what {
     DRUPE_RANDOM_UNIFORM,     /* float32 or float64, of [0, 1) */
@@ -25,22 +26,26 @@ typedef enum drupe_random_what {
 } drupe_random_what;
 
 typedef enum drupe_random_law_name {
-    DRUPE_LAW_NORMAL,      /* standard; float32 or float64 */
-    DRUPE_LAW_EXPONENTIAL, /* standard; float32 or float64 */
-    DRUPE_LAW_GAMMA,       /* of shape a; float64 */
-    DRUPE_LAW_BETA,        /* of a and b; float64 */
-    DRUPE_LAW_POISSON,     /* of mean a; int64 */
-    DRUPE_LAW_BINOMIAL     /* a trials of probability b; int64 */
+    DRUPE_LAW_NORMAL,        /* standard; float32 or float64 */
+    DRUPE_LAW_EXPONENTIAL,   /* standard; float32 or float64 */
+    DRUPE_LAW_GAMMA,         /* of shape a; float64 */
+    DRUPE_LAW_BETA,          /* of a and b; float64 */
+    DRUPE_LAW_VONMISES,      /* angles around 0, of concentration a; float64 */
+    DRUPE_LAW_POISSON,       /* of mean a; int64 */
+    DRUPE_LAW_BINOMIAL,      /* a trials of probability b; int64 */
+    DRUPE_LAW_ZIPF,          /* of exponent a; int64 */
+    DRUPE_LAW_HYPERGEOMETRIC /* c of a good and b bad ones; int64 */
 } drupe_random_law_name;
 
 typedef struct drupe_random_request {
     drupe_random_what what;
     drupe_random_law_name law;
     uint64_t low, range;
-    /* Parameters of the law: float64 arrays in C order with an element for each of the result (borrowed), or
-     * NULL and a number. A parameter outside of its domain gives NaN, or -1 among integers. */
-    const drupe_array *arrays[2];
-    double numbers[2];
+    /* Parameters a, b and c of the law: float64 arrays in C order with an element for each of the result
+     * (borrowed), or NULL and a number. A parameter outside of its domain gives NaN, or -1 among integers.
+     * INTEGERS: arrays of int64 or uint64 for `low` and `range`, or NULL. */
+    const drupe_array *arrays[DRUPE_RANDOM_PARAMETERS];
+    double numbers[DRUPE_RANDOM_PARAMETERS];
 } drupe_random_request;
 
 /* A new array of these numbers on the state's queue. `out` must be empty. DRUPE_E_INVALID for a state or a

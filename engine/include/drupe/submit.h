@@ -38,6 +38,9 @@ typedef struct drupe_submission {
     /* A host function takes microseconds, calls nothing of the engine and does not fault: where nothing is
      * before it, the calling thread may run it within the call. */
     bool brief;
+    /* A host function that fails with DRUPE_E_OUT_OF_RANGE or DRUPE_E_INVALID has written nothing: once that
+     * was reported, what it was to change counts as it was. */
+    bool checks_first;
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
     /* Borrowed: for each argument of a kernel the memory that its pointer lies in, where the caller has that

@@ -25,6 +25,27 @@ PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
     return self;
 }
 
+PyObject *drupe_py_arrays_wrap(drupe_py_state *state, drupe_array *arrays, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyObject *item = arrays[i].queue ? drupe_py_array_wrap(state, &arrays[i]) : Py_NewRef(Py_None);
+        if (!item)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, item);
+    }
+    for (int i = 0; i < count; i++) drupe_array_clear(&arrays[i]);
+    return tuple;
+}
+
+PyObject *drupe_py_array_made(drupe_py_state *state, PyThreadState *thread, drupe_status status,
+                              drupe_queue *queue, drupe_array *array)
+{
+    if (thread) drupe_py_site_return(thread);
+    return status == DRUPE_OK ? drupe_py_array_wrap(state, array) : drupe_py_raise_on(state, queue);
+}
+
 void drupe_py_refuse(PyObject *text)
 {
     if (text) PyErr_SetObject(PyExc_TypeError, text);

@@ -165,12 +165,8 @@ static PyObject *module_reaches(PyObject *module, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_enter(state)) return NULL;
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
-        drupe_py_operand_refuse(object, "_host_reaches");
-        return NULL;
-    }
-    if (!drupe_py_settle(state, drupe_py_array_of(object))) return NULL;
-    return PyBool_FromLong(drupe_array_host_reaches(drupe_py_array_of(object)));
+    const drupe_array *array = drupe_py_array_arg(state, object, "_host_reaches");
+    return array ? PyBool_FromLong(drupe_array_host_reaches(array)) : NULL;
 }
 
 /* --- Import -------------------------------------------------------------------------------------------- */
@@ -189,13 +185,12 @@ static void holder_drop(PyObject *holder)
     drupe_py_error_restore(saved);
 }
 
-static PyObject *refuse(const char *format, ...)
+static void refuse(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     PyErr_FormatV(PyExc_BufferError, format, list);
     va_end(list);
-    return NULL;
 }
 
 /* A holder that has taken the capsule's tensor. Borrowed from it: the tensor, and its flags. */
@@ -205,9 +200,11 @@ static PyObject *take(PyObject *capsule, const tensor **from, uint64_t *flags)
     *flags = 0;
     if (PyCapsule_IsValid(capsule, versioned_name)) {
         versioned *given = PyCapsule_GetPointer(capsule, versioned_name);
-        if (given->major != MAJOR)
-            return refuse("the producer gives a tensor of DLPack %u.%u, and drupe.array knows 1.x",
-                          given->major, given->minor);
+        if (given->major != MAJOR) {
+            refuse("the producer gives a tensor of DLPack %u.%u, and drupe.array knows 1.x", given->major,
+                   given->minor);
+            return NULL;
+        }
         *from = &given->tensor;
         *flags = given->flags;
         holder = PyCapsule_New(given, holder_versioned, NULL);

@@ -67,21 +67,12 @@ PyObject *drupe_py_mask_pick(drupe_py_state *state, const drupe_array *array, co
     if (!mask_count(state, mask, &counts, &count)) return NULL;
     PyThreadState *thread = drupe_py_index_begin(state, array, mask);
     drupe_status status = drupe_array_mask_pick(array, mask, &counts, count, &out);
-    drupe_py_index_end(thread);
+    PyObject *result = drupe_py_array_made(state, thread, status, array->queue, &out);
     drupe_array_clear(&counts);
-    if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
-    return drupe_py_array_wrap(state, &out);
+    return result;
 }
 
 /* --- Functions of the module ---------------------------------------------------------------------------- */
-
-/* The arguments of a function: `count` of them, of which the first `arrays` are Arrays. */
-static drupe_py_state *arguments(PyObject *module, const char *function, PyObject *const *args,
-                                 Py_ssize_t nargs, Py_ssize_t count, Py_ssize_t arrays)
-{
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    return drupe_py_array_args(state, function, args, nargs, count, arrays) ? state : NULL;
-}
 
 static bool mode_arg(PyObject *object, drupe_index_mode *mode)
 {
@@ -95,86 +86,91 @@ static bool mode_arg(PyObject *object, drupe_index_mode *mode)
     return false;
 }
 
-static PyObject *result_wrap(drupe_py_state *state, const drupe_array *x, drupe_status status,
-                             drupe_array *out)
+/* The arguments (x, indices, axis, mode) of take and take_along_axis. */
+typedef struct take_arguments {
+    drupe_py_state *state;
+    const drupe_array *x, *indices; /* borrowed */
+    int axis;
+    drupe_index_mode mode;
+} take_arguments;
+
+static bool take_args(PyObject *module, const char *function, PyObject *const *args, Py_ssize_t nargs,
+                      take_arguments *take)
 {
-    return status == DRUPE_OK ? drupe_py_array_wrap(state, out) : drupe_py_raise_on(state, x->queue);
+    uint32_t axes = 0;
+    take->state = drupe_py_array_args(module, function, args, nargs, 4, 2);
+    if (!take->state || !mode_arg(args[3], &take->mode)) return false;
+    take->x = drupe_py_array_of(args[0]);
+    take->indices = drupe_py_array_of(args[1]);
+    take->axis = drupe_py_axis_arg(args[2], take->x->ndim, &axes);
+    return take->axis >= 0;
 }
 
 /* _take(x, indices, axis, mode) */
 static PyObject *module_take(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    drupe_py_state *state = arguments(module, "take", args, nargs, 4, 2);
+    take_arguments take;
     drupe_array out = {0};
-    uint32_t axes = 0;
-    drupe_index_mode mode;
-    if (!state || !mode_arg(args[3], &mode)) return NULL;
-    const drupe_array *x = drupe_py_array_of(args[0]), *indices = drupe_py_array_of(args[1]);
-    int axis = drupe_py_axis_arg(args[2], x->ndim, &axes);
-    if (axis < 0) return NULL;
-    const drupe_index index = {indices, axis, axis};
-    const drupe_selection selection = {&index, 1, axis, mode};
-    PyThreadState *thread = drupe_py_index_begin(state, x, indices);
-    drupe_status status = drupe_array_gather(x, &selection, &out);
-    drupe_py_index_end(thread);
-    return result_wrap(state, x, status, &out);
+    if (!take_args(module, "take", args, nargs, &take)) return NULL;
+    const drupe_index index = {take.indices, take.axis, take.axis};
+    const drupe_selection selection = {&index, 1, take.axis, take.mode};
+    PyThreadState *thread = drupe_py_index_begin(take.state, take.x, take.indices);
+    drupe_status status = drupe_array_gather(take.x, &selection, &out);
+    return drupe_py_array_made(take.state, thread, status, take.x->queue, &out);
 }
 
 /* _take_along(x, indices, axis, mode) */
 static PyObject *module_take_along(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    drupe_py_state *state = arguments(module, "take_along_axis", args, nargs, 4, 2);
+    take_arguments take;
     drupe_array out = {0};
-    uint32_t axes = 0;
-    drupe_index_mode mode;
-    if (!state || !mode_arg(args[3], &mode)) return NULL;
-    const drupe_array *x = drupe_py_array_of(args[0]), *indices = drupe_py_array_of(args[1]);
-    int axis = drupe_py_axis_arg(args[2], x->ndim, &axes);
-    if (axis < 0) return NULL;
-    PyThreadState *thread = drupe_py_index_begin(state, x, indices);
-    drupe_status status = drupe_array_gather_along(x, indices, axis, mode, &out);
+    if (!take_args(module, "take_along_axis", args, nargs, &take)) return NULL;
+    PyThreadState *thread = drupe_py_index_begin(take.state, take.x, take.indices);
+    drupe_status status = drupe_array_gather_along(take.x, take.indices, take.axis, take.mode, &out);
+    return drupe_py_array_made(take.state, thread, status, take.x->queue, &out);
+}
+
+static bool value_arg(drupe_py_state *state, PyObject *object, const char *function, drupe_operand *value)
+{
+    const int found = drupe_py_operand_arg(state, object, value);
+    if (found == 0) drupe_py_operand_refuse(object, function);
+    return found > 0 && (!value->array || drupe_py_settle(state, value->array));
+}
+
+/* After drupe_py_index_begin() and what puts elements into x: None, or the exception of the status. */
+static PyObject *put_end(drupe_py_state *state, PyThreadState *thread, drupe_status status,
+                         const drupe_array *x)
+{
     drupe_py_index_end(thread);
-    return result_wrap(state, x, status, &out);
+    return status == DRUPE_OK ? Py_NewRef(Py_None) : drupe_py_raise_on(state, x->queue);
 }
 
 /* _put(x, indices, value, mode): along the one axis of x */
 static PyObject *module_put(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    drupe_py_state *state = arguments(module, "put", args, nargs, 4, 2);
+    drupe_py_state *state = drupe_py_array_args(module, "put", args, nargs, 4, 2);
     drupe_operand value;
     drupe_index_mode mode;
-    if (!state || !mode_arg(args[3], &mode)) return NULL;
-    int found = drupe_py_operand_arg(state, args[2], &value);
-    if (found == 0) drupe_py_operand_refuse(args[2], "put");
-    if (found <= 0 || (value.array && !drupe_py_settle(state, value.array))) return NULL;
+    if (!state || !mode_arg(args[3], &mode) || !value_arg(state, args[2], "put", &value)) return NULL;
     const drupe_array *x = drupe_py_array_of(args[0]);
     const drupe_index index = {drupe_py_array_of(args[1]), 0, 0};
     const drupe_selection selection = {&index, 1, 0, mode};
     PyThreadState *thread = drupe_py_index_begin(state, x, value.array);
-    drupe_status status = drupe_array_scatter(x, &selection, &value);
-    drupe_py_index_end(thread);
-    if (status != DRUPE_OK) return drupe_py_raise_on(state, x->queue);
-    Py_RETURN_NONE;
+    return put_end(state, thread, drupe_array_scatter(x, &selection, &value), x);
 }
 
 /* _put_along(x, indices, axis, value) */
 static PyObject *module_put_along(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    drupe_py_state *state = arguments(module, "put_along_axis", args, nargs, 4, 2);
+    drupe_py_state *state = drupe_py_array_args(module, "put_along_axis", args, nargs, 4, 2);
     drupe_operand value;
     uint32_t axes = 0;
-    if (!state) return NULL;
-    int found = drupe_py_operand_arg(state, args[3], &value);
-    if (found == 0) drupe_py_operand_refuse(args[3], "put_along_axis");
-    if (found <= 0 || (value.array && !drupe_py_settle(state, value.array))) return NULL;
-    const drupe_array *x = drupe_py_array_of(args[0]);
-    int axis = drupe_py_axis_arg(args[2], x->ndim, &axes);
+    if (!state || !value_arg(state, args[3], "put_along_axis", &value)) return NULL;
+    const drupe_array *x = drupe_py_array_of(args[0]), *indices = drupe_py_array_of(args[1]);
+    const int axis = drupe_py_axis_arg(args[2], x->ndim, &axes);
     if (axis < 0) return NULL;
     PyThreadState *thread = drupe_py_index_begin(state, x, value.array);
-    drupe_status status = drupe_array_scatter_along(x, drupe_py_array_of(args[1]), axis, &value);
-    drupe_py_index_end(thread);
-    if (status != DRUPE_OK) return drupe_py_raise_on(state, x->queue);
-    Py_RETURN_NONE;
+    return put_end(state, thread, drupe_array_scatter_along(x, indices, axis, &value), x);
 }
 
 /* One row of an array of two dimensions. */
@@ -204,7 +200,7 @@ static PyObject *rows_of(drupe_py_state *state, const drupe_array *all)
 /* _nonzero(x, together): a tuple of one array for each axis, or one array of two dimensions. */
 static PyObject *module_nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    drupe_py_state *state = arguments(module, "nonzero", args, nargs, 2, 1);
+    drupe_py_state *state = drupe_py_array_args(module, "nonzero", args, nargs, 2, 1);
     if (!state) return NULL;
     const drupe_array *x = drupe_py_array_of(args[0]);
     if (x->ndim == 0) {
@@ -229,7 +225,7 @@ static PyObject *module_nonzero(PyObject *module, PyObject *const *args, Py_ssiz
 /* _repeated(repeats): each number from 0 on as often as `repeats` says */
 static PyObject *module_repeated(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    drupe_py_state *state = arguments(module, "repeat", args, nargs, 1, 1);
+    drupe_py_state *state = drupe_py_array_args(module, "repeat", args, nargs, 1, 1);
     drupe_array total = {0}, out = {0};
     size_t count = 0;
     if (!state) return NULL;
@@ -242,22 +238,21 @@ static PyObject *module_repeated(PyObject *module, PyObject *const *args, Py_ssi
     drupe_array_clear(&total);
     if (!counted) return NULL;
     status = drupe_array_repeat_positions(repeats, count, &out);
-    return result_wrap(state, repeats, status, &out);
+    return drupe_py_array_made(state, NULL, status, repeats->queue, &out);
 }
 
-#define FUNCTION(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
-
 PyMethodDef drupe_py_index_functions[] = {
-    {"_take", FUNCTION(module_take), PyDoc_STR("_take(x, indices, axis, mode): elements along an axis.")},
-    {"_take_along", FUNCTION(module_take_along),
+    {"_take", DRUPE_PY_PLACES(module_take),
+     PyDoc_STR("_take(x, indices, axis, mode): elements along an axis.")},
+    {"_take_along", DRUPE_PY_PLACES(module_take_along),
      PyDoc_STR("_take_along(x, indices, axis, mode): an element of each row along an axis, for each index.")},
-    {"_put", FUNCTION(module_put),
+    {"_put", DRUPE_PY_PLACES(module_put),
      PyDoc_STR("_put(x, indices, value, mode): write elements of an array with one dimension.")},
-    {"_put_along", FUNCTION(module_put_along),
+    {"_put_along", DRUPE_PY_PLACES(module_put_along),
      PyDoc_STR("_put_along(x, indices, axis, value): write an element of each row, for each index.")},
-    {"_nonzero", FUNCTION(module_nonzero),
+    {"_nonzero", DRUPE_PY_PLACES(module_nonzero),
      PyDoc_STR("_nonzero(x, together): where elements are not zero; waits for their number.")},
-    {"_repeated", FUNCTION(module_repeated),
+    {"_repeated", DRUPE_PY_PLACES(module_repeated),
      PyDoc_STR("_repeated(repeats): numbers from 0 on, each as often as it says; waits for their sum.")},
     {NULL, NULL, 0, NULL},
 };

@@ -336,9 +336,7 @@ static PyObject *key_get(array_key *key, bool lone_mask)
     drupe_array out = {0};
     PyThreadState *thread = drupe_py_index_begin(key->state, &key->view, &key->picks[0].array);
     drupe_status status = drupe_array_gather(&key->view, &selection, &out);
-    drupe_py_index_end(thread);
-    if (status != DRUPE_OK) return drupe_py_raise_on(key->state, key->x->queue);
-    return drupe_py_array_wrap(key->state, &out);
+    return drupe_py_array_made(key->state, thread, status, key->x->queue, &out);
 }
 
 static bool key_set(array_key *key, bool lone_mask, const drupe_operand *value)

@@ -104,6 +104,41 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
                      : "");
 }
 
+/* The same for a function that takes pending arrays. */
+static const drupe_array *array_arg(drupe_py_state *state, PyObject *object, const char *function)
+{
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return drupe_py_array_of(object);
+    drupe_py_operand_refuse(object, function);
+    return NULL;
+}
+
+const drupe_array *drupe_py_array_arg(drupe_py_state *state, PyObject *object, const char *function)
+{
+    const drupe_array *array = array_arg(state, object, function);
+    return array && drupe_py_settle(state, array) ? array : NULL;
+}
+
+bool drupe_py_array_arg_or_none(drupe_py_state *state, PyObject *object, const char *function,
+                                const drupe_array **array)
+{
+    *array = object == Py_None ? NULL : drupe_py_array_arg(state, object, function);
+    return *array || object == Py_None;
+}
+
+drupe_py_state *drupe_py_array_args(PyObject *module, const char *function, PyObject *const *args,
+                                    Py_ssize_t nargs, Py_ssize_t count, Py_ssize_t arrays)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_enter(state)) return NULL;
+    if (nargs != count) {
+        PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", function, count, nargs);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < arrays; i++)
+        if (!drupe_py_array_arg(state, args[i], function)) return NULL;
+    return state;
+}
+
 /* --- Running ------------------------------------------------------------------------------------------- */
 
 /* Distinguishes what may need a program of its own: operation, types, device and layout. One of the two may
@@ -231,11 +266,8 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
 PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, PyObject *axis,
                           PyObject *dtype, PyObject *keepdims)
 {
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
-        drupe_py_operand_refuse(object, drupe_op_name(op));
-        return NULL;
-    }
-    const drupe_array *array = drupe_py_array_of(object);
+    const drupe_array *array = array_arg(state, object, drupe_op_name(op));
+    if (!array) return NULL;
     drupe_dtype wanted = DRUPE_DTYPE_NONE;
     uint32_t axes;
     int keep = drupe_py_flag(keepdims, 0);
@@ -248,9 +280,7 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     /* Others may get hold of a temporary operand while the GIL is not held. */
     const bool spent = !thread && Py_REFCNT(object) == 1;
     drupe_status status = drupe_array_reduce_over(op, array, axes, keep != 0, wanted, spent, &result);
-    first_end(thread);
-    if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
-    return drupe_py_array_wrap(state, &result);
+    return drupe_py_array_made(state, thread, status, array->queue, &result);
 }
 
 /* Numbers beside those of the table's operations, for drupe_py_warm(). */
@@ -300,7 +330,7 @@ PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out)
     if (!good) PyErr_SetString(PyExc_TypeError, "out must be a drupe.array.Array");
     if (good &&
         (from->ndim != drupe_py_array_of(out)->ndim ||
-         memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape))) {
+         memcmp(from->shape, drupe_py_array_of(out)->shape, (size_t)from->ndim * sizeof *from->shape) != 0)) {
         PyErr_SetString(PyExc_ValueError, "out must have the shape of the result");
         good = false;
     }
@@ -310,22 +340,22 @@ PyObject *drupe_py_into(drupe_py_state *state, PyObject *result, PyObject *out)
     return good ? Py_NewRef(out) : NULL;
 }
 
-PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
+PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b, PyObject *out)
 {
-    for (int i = 0; i < 2; i++) {
-        PyObject *object = i == 0 ? a : b;
-        if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) continue;
-        drupe_py_operand_refuse(object, "matmul");
+    if (drupe_py_given(out) && !drupe_py_is(state, out, DRUPE_PY_TYPE_Array)) {
+        PyErr_SetString(PyExc_TypeError, "out must be a drupe.array.Array");
         return NULL;
     }
-    const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
-    if (!drupe_py_settle(state, left) || !drupe_py_settle(state, right)) return NULL;
+    const drupe_array *left = drupe_py_array_arg(state, a, "matmul");
+    const drupe_array *right = left ? drupe_py_array_arg(state, b, "matmul") : NULL;
+    if (!right || (drupe_py_given(out) && !drupe_py_settle(state, drupe_py_array_of(out)))) return NULL;
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
-    drupe_status status = drupe_array_matmul(left, right, &result);
+    drupe_status status =
+        drupe_array_matmul(left, right, drupe_py_given(out) ? drupe_py_array_of(out) : &result);
+    if (!drupe_py_given(out)) return drupe_py_array_made(state, thread, status, left->queue, &result);
     first_end(thread);
-    if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
-    return drupe_py_array_wrap(state, &result);
+    return status == DRUPE_OK ? Py_NewRef(out) : drupe_py_raise_on(state, left->queue);
 }
 
 PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *array, const drupe_array *other)

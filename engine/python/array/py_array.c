@@ -204,6 +204,10 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
     /* The elements have to be put side by side first. */
     PyObject *copied = drupe_py_array_cast(state, array, array->dtype);
     if (!copied) return NULL;
+    if (!drupe_py_settle(state, drupe_py_array_of(copied))) {
+        Py_DECREF(copied);
+        return NULL;
+    }
     if (drupe_array_reshape(drupe_py_array_of(copied), ndim, shape) == DRUPE_OK) return copied;
     Py_DECREF(copied);
     return drupe_py_raise_on(state, array->queue);
@@ -226,13 +230,11 @@ static PyObject *module_reshape(PyObject *module, PyObject *args)
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *x, *shape, *copy;
     if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "OOO:_reshape", &x, &shape, &copy)) return NULL;
-    if (!drupe_py_is(state, x, DRUPE_PY_TYPE_Array)) {
-        drupe_py_operand_refuse(x, "reshape");
-        return NULL;
-    }
+    const drupe_array *array = drupe_py_array_arg(state, x, "reshape");
+    if (!array) return NULL;
     int always = drupe_py_flag(copy, -1);
     if (always == -1 && PyErr_Occurred()) return NULL;
-    return reshape(state, drupe_py_array_of(x), shape, always);
+    return reshape(state, array, shape, always);
 }
 
 static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -321,11 +323,11 @@ PyMethodDef drupe_py_array_methods[] = {
 static PyObject *module_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const drupe_py_signature signature =
-        DRUPE_PY_SIGNATURE("matmul", 2, 2, DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2);
+        DRUPE_PY_SIGNATURE("matmul", 2, 2, DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2, DRUPE_PY_NAME_out);
     drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *given[2];
+    PyObject *given[3];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return drupe_py_providers_find() ? drupe_py_matmul(state, given[0], given[1]) : NULL;
+    return drupe_py_providers_find() ? drupe_py_matmul(state, given[0], given[1], given[2]) : NULL;
 }
 
 /* Views that take one more argument: the array's, already a copy of the descriptor. */
@@ -333,13 +335,10 @@ typedef drupe_status (*view_fn)(drupe_array *view, PyObject *argument);
 
 static PyObject *view_of(drupe_py_state *state, PyObject *object, PyObject *argument, view_fn change)
 {
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
-        drupe_py_operand_refuse(object, "view");
-        return NULL;
-    }
+    const drupe_array *array = drupe_py_array_arg(state, object, "view");
+    if (!array) return NULL;
     drupe_array view = {0};
-    if (!drupe_py_settle(state, drupe_py_array_of(object))) return NULL;
-    drupe_array_view(drupe_py_array_of(object), &view);
+    drupe_array_view(array, &view);
     drupe_status status = change(&view, argument);
     if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
     if (!PyErr_Occurred()) drupe_py_raise_on(state, view.queue);
@@ -422,14 +421,15 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_reshape", module_reshape, METH_VARARGS,
      PyDoc_STR("The elements in another shape; copy is True, False, or None for where it is needed.")},
     {"_host_copies", module_host_copies, METH_O, PyDoc_STR("Allow them or not; what it was before.")},
-    {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
-     PyDoc_STR("The common data type of two.")},
+    {"_promote", DRUPE_PY_PLACES(module_promote), PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),
      PyDoc_STR(
-         "matmul(x1, x2, /)\n--\n\nMatrix product; of more than two dimensions, of stacks of matrices, which "
-         "broadcast.\n\n"
-         "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. ValueError:\n"
-         "they are not; ExecutionPlacementError: arrays on different queues.\n\n"
+         "matmul(x1, x2, /, *, out=None)\n--\n\n"
+         "Matrix product; of more than two dimensions, of stacks of matrices, which broadcast.\n\n"
+         "x1, x2: arrays whose sizes match: the columns of x1 are as many as the rows of x2. out: an array "
+         "of\n"
+         "the result's shape to write it to, and to return. ValueError: shapes do not match, or out's type\n"
+         "would lose part of the result; ExecutionPlacementError: arrays on different queues.\n\n"
          ">>> da.matmul(da.ones((2, 3)), da.ones((3, 1))).tolist()\n[[3.0], [3.0]]")},
     {"broadcast_to", DRUPE_PY_FAST(module_broadcast_to),
      PyDoc_STR(

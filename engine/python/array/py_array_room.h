@@ -39,6 +39,12 @@ PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
 void drupe_py_refuse(PyObject *text);
 /* An Array that takes over `array`, which is left empty; also on failure. */
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array);
+/* A tuple of `count` Arrays, with None for what is empty. Takes all of them, also on failure. */
+PyObject *drupe_py_arrays_wrap(drupe_py_state *state, drupe_array *arrays, int count);
+/* What a call that made `array` (taken) returns: an Array, or the exception of its status. `thread`: what
+ * drupe_py_site_leave() or drupe_py_index_begin() gave before the call; the GIL is held afterwards. */
+PyObject *drupe_py_array_made(drupe_py_state *state, PyThreadState *thread, drupe_status status,
+                              drupe_queue *queue, drupe_array *array);
 static inline drupe_array *drupe_py_array_of(PyObject *object)
 {
     return &((drupe_py_array *)object)->array;
@@ -65,6 +71,15 @@ int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *s
 int drupe_py_operand_arg(drupe_py_state *state, PyObject *object, drupe_operand *operand);
 /* The exception for what is no operand: advises asarray() for arrays of others. */
 void drupe_py_operand_refuse(PyObject *object, const char *function);
+/* The array (borrowed) of an Array; NULL with that exception. */
+const drupe_array *drupe_py_array_arg(drupe_py_state *state, PyObject *object, const char *function);
+/* The same, or NULL for None. False with an exception. */
+bool drupe_py_array_arg_or_none(drupe_py_state *state, PyObject *object, const char *function,
+                                const drupe_array **array);
+/* Arguments by place of a function of the module: `count` of them, of which the first `arrays` are Arrays.
+ * The state, in a process that may use devices; NULL with an exception. */
+drupe_py_state *drupe_py_array_args(PyObject *module, const char *function, PyObject *const *args,
+                                    Py_ssize_t nargs, Py_ssize_t count, Py_ssize_t arrays);
 
 /* Run an operation. `out` NULL: a new Array; else an Array that receives the result and is returned. */
 PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
@@ -86,7 +101,7 @@ PyThreadState *drupe_py_index_begin(drupe_py_state *state, const drupe_array *ar
                                     const drupe_array *other);
 void drupe_py_index_end(PyThreadState *thread);
 /* After drupe_py_providers_find(). */
-PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
+PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b, PyObject *out);
 /* Before the first product or factorisation (py_linalg.c): drupe/array/_providers.py suggests libraries. Runs
  * Python code then. False with an exception. */
 bool drupe_py_providers_find(void);
@@ -164,13 +179,6 @@ int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
 PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
-
-/* --- py_order.c -------------------------------------------------------------------------------------------
- */
-
-/* Arguments by place: `count` of them, of which the first `arrays` are Arrays. False with an exception. */
-bool drupe_py_array_args(drupe_py_state *state, const char *function, PyObject *const *args, Py_ssize_t nargs,
-                         Py_ssize_t count, Py_ssize_t arrays);
 
 /* --- For the module ------------------------------------------------------------------------------------ */
 

@@ -28,22 +28,6 @@ static bool op_arg(PyObject *object, drupe_linear_op *op)
     return false;
 }
 
-/* A tuple of Arrays of the `count` results, which are taken. */
-static PyObject *results_wrap(drupe_py_state *state, drupe_array *results, int count)
-{
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; i < count; i++) {
-        PyObject *array = !tuple ? NULL : drupe_py_array_wrap(state, &results[i]);
-        if (!array) {
-            Py_CLEAR(tuple);
-            drupe_array_clear(&results[i]);
-        } else {
-            PyTuple_SET_ITEM(tuple, i, array);
-        }
-    }
-    return tuple;
-}
-
 static PyObject *linear(PyObject *module, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
@@ -54,23 +38,16 @@ static PyObject *linear(PyObject *module, PyObject *args)
     if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "OOOId:_linear", &name, &a, &b, &flags, &cutoff) ||
         !op_arg(name, &op) || !drupe_py_providers_find())
         return NULL;
-    PyObject *const objects[] = {a, b};
-    const drupe_array *in[2] = {NULL, NULL};
-    for (int i = 0; i < 2; i++) {
-        if (drupe_py_is(state, objects[i], DRUPE_PY_TYPE_Array)) {
-            in[i] = drupe_py_array_of(objects[i]);
-            if (!drupe_py_settle(state, in[i])) return NULL;
-        } else if (i == 0 || objects[i] != Py_None) {
-            drupe_py_operand_refuse(objects[i], drupe_array_linear_name(op));
-            return NULL;
-        }
-    }
+    const char *function = drupe_array_linear_name(op);
+    const drupe_array *in[2] = {drupe_py_array_arg(state, a, function)};
+    if (!in[0] || !drupe_py_array_arg_or_none(state, b, function, &in[1])) return NULL;
     drupe_array results[DRUPE_LINEAR_RESULTS] = {{0}};
     int count;
     PyThreadState *thread = drupe_py_site_leave(); /* libraries may be opened */
     drupe_status status = drupe_array_linear(op, flags, cutoff, in, results, &count);
     drupe_py_site_return(thread);
-    return status != DRUPE_OK ? drupe_py_raise_on(state, in[0]->queue) : results_wrap(state, results, count);
+    return status != DRUPE_OK ? drupe_py_raise_on(state, in[0]->queue)
+                              : drupe_py_arrays_wrap(state, results, count);
 }
 
 /* The view's last two axes become one, which runs along their diagonal. */

@@ -4,6 +4,7 @@
  * engine, which never takes the GIL. The source line is added only where Python may be asked for it. */
 #include "engine/python/errors/errors_room.h"
 #include <stdatomic.h>
+#include <string.h>
 
 /* --- The text ------------------------------------------------------------------------------------------ */
 
@@ -60,6 +61,37 @@ const char *drupe_py_failure_hint(const drupe_failure *failure)
     return failure->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(failure->error.status);
 }
 
+/* Whether the reader of a result is to catch the first error itself, as from NumPy, and not that the copy to
+ * the host did not run: of a matrix that cannot be factored, an index outside of its axis, an argument that a
+ * function of the host finds wrong when it runs. */
+static bool passes_on(const drupe_failure *cause)
+{
+    const drupe_status status = cause->error.status;
+    return status == DRUPE_E_LINALG || status == DRUPE_E_OUT_OF_RANGE ||
+           (status == DRUPE_E_INVALID && cause->kind == DRUPE_WORK_HOST);
+}
+
+/* The first cause comes first, and where it was submitted; what did not run because of it follows. */
+static void add_dependent(drupe_py_strbuf *to, const drupe_failure *own, const drupe_failure *cause)
+{
+    const char *why = cause->error.text;
+    const int most = 700;
+    int length = (int)strnlen(why, (size_t)most);
+    while (length > 0 && length < most && why[length - 1] == '.') length--;
+    if (passes_on(cause)) {
+        char location[160];
+        const bool known = drupe_py_site_text(cause->site, cause->cell_number, location, sizeof location) > 0;
+        drupe_py_strbuf_add(to, "%.*s (", length, why);
+        add_name(to, cause);
+        drupe_py_strbuf_add(to, "%s%s)", known ? ", " : "", known ? location : "");
+    } else {
+        add_name(to, cause);
+        add_briefly(to, cause);
+        drupe_py_strbuf_add(to, "%.*s", length, why);
+    }
+    drupe_py_strbuf_add(to, "; '%s' therefore did not run.", own->label);
+}
+
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
                              const char *source, char *text, size_t size)
 {
@@ -68,11 +100,15 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     bool dependent = error->status == DRUPE_E_DEPENDENCY || error->status == DRUPE_E_CANCELLED;
     text[0] = '\0';
+    const bool known = cause && cause->error.status != DRUPE_OK;
     if (!own->refused && !dependent) {
         add_name(&to, own);
         add_briefly(&to, own);
     }
-    drupe_py_strbuf_add(&to, "%s", why);
+    if (!own->refused && known && error->status == DRUPE_E_DEPENDENCY)
+        add_dependent(&to, own, cause);
+    else
+        drupe_py_strbuf_add(&to, "%s", why);
     if (own->refused) {
         if (wants_arguments(own)) drupe_py_strbuf_add(&to, "\nCalled with: %s.", own->arguments);
         return to.used;
@@ -80,7 +116,7 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     add_origin(&to, own, reader, source);
     const char *hint = drupe_py_failure_hint(own);
     if (hint[0] != '\0' && !dependent) drupe_py_strbuf_add(&to, "\nWhat to do: %s", hint);
-    if (!cause || cause->error.status == DRUPE_OK) return to.used;
+    if (!known) return to.used;
     drupe_py_strbuf_add(&to, "\nThe first cause is ");
     add_name(&to, cause);
     drupe_py_strbuf_add(&to, ".");
@@ -168,16 +204,6 @@ static void exception_locate(PyObject *exception, uint32_t site)
     if (!code) return;
     Py_XDECREF(drupe_py_call("drupe._located", "locate", "(ONi)", exception, code, offset));
     PyErr_Clear();
-}
-
-/* Whether the reader of a result is to catch the first error itself, as from NumPy, and not that the copy to
- * the host did not run: of a matrix that cannot be factored, an index outside of its axis, an argument that a
- * function of the host finds wrong when it runs. */
-static bool passes_on(const drupe_failure *cause)
-{
-    const drupe_status status = cause->error.status;
-    return status == DRUPE_E_LINALG || status == DRUPE_E_OUT_OF_RANGE ||
-           (status == DRUPE_E_INVALID && cause->kind == DRUPE_WORK_HOST);
 }
 
 /* The error that decides the class. */

@@ -36,6 +36,7 @@
     X(nbytes_or_obj)                                                                                         \
     X(obj)                                                                                                   \
     X(options)                                                                                               \
+    X(order)                                                                                                 \
     X(out)                                                                                                   \
     X(partition)                                                                                             \
     X(profiling)                                                                                             \

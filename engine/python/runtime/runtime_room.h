@@ -65,6 +65,8 @@ typedef enum drupe_py_type {
 #define DRUPE_PY_FUNCTION(function) ((void *)(uintptr_t)(function))
 /* The function of a method that takes a vectorcall, and its flags. */
 #define DRUPE_PY_FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+/* The same of one without keywords. */
+#define DRUPE_PY_PLACES(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 /* The same of one that takes a tuple and a dict. */
 #define DRUPE_PY_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 /* How our types are made: none can be changed or has subclasses. `more`: further flags. */

@@ -13,6 +13,7 @@ from drupe.array._arguments import need as _need
 from drupe.array._axes import some_axes as _some_axes
 from drupe.array._copies import HostCopyWarning, allow_host_copies
 from drupe.array._comparing import allclose, array_equal, array_equiv, isclose
+from drupe.array._counting import bincount, digitize, histogram, histogram_bin_edges, interp
 from drupe.array._einsum import einsum
 from drupe.array._elementwise import (bitwise_count, cbrt, deg2rad, divmod, exp2, fabs, float_power, fmax, fmin, fmod,
                                       frexp, heaviside, iscomplex, iscomplexobj, isneginf, isposinf, isreal, isrealobj,
@@ -26,9 +27,10 @@ from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinf
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
                                   rot90, split, swapaxes, transpose, vsplit, vstack)
-from drupe.array._making import (array, asanyarray, ascontiguousarray, copy, copyto, diag, diagflat, diagonal,
-                                 fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace, identity,
-                                 indices, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri, vander)
+from drupe.array._making import (array, asanyarray, ascontiguousarray, asfortranarray, copy, copyto, diag, diagflat,
+                                 diagonal, fill_diagonal, from_numpy, frombuffer, fromfunction, fromiter, geomspace,
+                                 identity, indices, isfortran, ix_, logspace, mgrid, ogrid, to_numpy, trace, tri,
+                                 vander)
 from drupe.array._means import clip, count_nonzero, mean, std, var
 from drupe.array._numeric import (apply_along_axis, average, convolve, correlate, ediff1d, gradient, logsumexp, polyval,
                                   ptp, reduce_hypot, trapezoid, unwrap)
@@ -45,9 +47,9 @@ from drupe.array._sets import (intersect1d, isin, searchsorted, setdiff1d, setxo
                                unique_counts, unique_inverse, unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,
                                  repeat, reshape, roll, stack, tile, tril, triu, unstack)
-from drupe.array._statistics import (bincount, corrcoef, cov, digitize, histogram, histogram_bin_edges, interp, median,
-                                     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmedian, nanmin,
-                                     nanpercentile, nanprod, nanquantile, nanstd, nansum, nanvar, percentile, quantile)
+from drupe.array._statistics import (corrcoef, cov, median, nanargmax, nanargmin, nancumprod, nancumsum, nanmax,
+                                     nanmean, nanmedian, nanmin, nanpercentile, nanprod, nanquantile, nanstd, nansum,
+                                     nanvar, percentile, quantile)
 from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
                            ones, ones_like, permute_dims, zeros, zeros_like)
 
@@ -143,12 +145,13 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device=None, usm_type=Non
 
 
 def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None,
-             endpoint=True):
+             endpoint=True, retstep=False):
     """Numbers evenly spaced from start to stop, which may be complex.
 
-    num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. dtype: of the elements,
-    None for the default float, or the default complex type; integers are rounded down. ValueError: num is negative.
-    TypeError: a real dtype of complex ends.
+    num: how many. sycl_queue: queue, as dpctl calls it. endpoint: whether stop is the last one. retstep: whether the
+    distance of neighbours is wanted, too: a tuple (numbers, distance) then. dtype: of the elements, None for the
+    default float, or the default complex type; integers are rounded down. ValueError: num is negative. TypeError: a
+    real dtype of complex ends.
 
     >>> da.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -161,6 +164,10 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, usm_type=None, 
     endpoint = True if endpoint is None else endpoint
     if num < 0:
         raise ValueError(f"num must not be negative, and {num} is")
+    if retstep:
+        x = linspace(start, stop, num, dtype=dtype, device=device, usm_type=usm_type, queue=queue, endpoint=endpoint)
+        steps = num - 1 if endpoint else num
+        return x, (stop - start) / steps if steps > 0 else nan
     dtype = None if dtype is None else DType(dtype)
     if complex in (type(start), type(stop)):
         return _complex_space(complex(start), complex(stop), num, dtype, device, usm_type, queue, endpoint)

@@ -28,8 +28,20 @@ def in_c_order(function, order):
     raise ValueError(f'{function}: order is "C" or "F", not {order!r}')
 
 
-def only_c_order(function, order):
-    """ValueError for an order of elements in memory that no array has."""
-    if not in_c_order(function, order):
-        raise ValueError(f"{function}: arrays are made in C order. A view with the axes reversed, x.T, has the "
-                         "elements of its columns side by side.")
+def by_columns(x):
+    """Whether the elements lie in memory column by column, and not row by row."""
+    return not x.is_contiguous and x.T.is_contiguous
+
+
+def laid_out(x, order, copy=None):
+    """x with its elements in memory row by row ("C") or column by column ("F"), copied where they are not; other
+    orders leave it."""
+    if not in_c_order("asarray", order):
+        good, made = x.T.is_contiguous, lambda: x.T.copy().T
+    elif order in ("C", "c"):
+        good, made = x.is_contiguous, x.copy
+    else:
+        return x
+    if not good and copy is not None and not copy:
+        raise ValueError(f'copy=False, but order "{order}" needs a copy')
+    return x if good else made()

@@ -7,7 +7,8 @@ from drupe.array._axes import one_axis
 
 ops = _engine.operations
 _UNIFORM, _INTEGERS, _PERMUTATION, _SAMPLE, _LAW = range(5)  # drupe_random_what
-_NORMAL, _EXPONENTIAL, _GAMMA, _BETA, _POISSON, _BINOMIAL = range(6)  # drupe_random_law_name
+# drupe_random_law_name
+_NORMAL, _EXPONENTIAL, _GAMMA, _BETA, VONMISES, _POISSON, _BINOMIAL, ZIPF, HYPERGEOMETRIC = range(9)
 _SIGN = 1 << 63
 
 
@@ -51,6 +52,36 @@ def not_negative(x):
 
 def probability(x):
     return 0 <= x <= 1
+
+
+def _laid_out(x, shape):
+    """x with an element for each of a shape, in C order."""
+    if x.shape != shape:
+        x = _engine.broadcast_to(x, shape)
+    return x if x.is_contiguous else x.copy()
+
+
+def _extremes(dtype):
+    """The least and the largest number of an integer type, or bool."""
+    bits = 8 * dtype.itemsize
+    return {"b": (0, 1), "u": (0, 2**bits - 1), "i": (-2**(bits - 1), 2**(bits - 1) - 1)}[dtype.kind]
+
+
+def _limit(name, x, less, wide, least, most, dtype):
+    """A limit of integers, number or array, less 1 if it is not among them; checked. Arrays become `wide`."""
+    if not is_array(x):
+        x = math.floor(x) - less
+        outside = not least <= x <= most
+    elif x.dtype.kind not in "biu":
+        raise TypeError(f"{name} must be integers, not {x.dtype}")
+    else:
+        lower, upper = max(least + less, _extremes(x.dtype)[0]), min(most + less, _extremes(x.dtype)[1])
+        outside = ops["any"]((x < lower) | (x > upper)).item()
+        x = x.astype(wide, copy=False)
+        x = x - 1 if less else x
+    if outside:
+        raise ValueError(f"{name} is out of bounds for {dtype}")
+    return x
 
 
 class _BitGenerator:
@@ -167,8 +198,8 @@ class Drawing:
             raise TypeError(f"random numbers are float32 or float64, not {dtype}")
         return dtype
 
-    def _draw(self, what, dtype, shape, x=0, y=0, law=0):
-        return _engine._random(self._state, what, law, dtype, shape, x, y)
+    def _draw(self, what, dtype, shape, x=0, y=0, z=0, law=0):
+        return _engine._random(self._state, what, law, dtype, shape, x, y, z)
 
     def _law(self, law, dtype, size, *parameters):
         """A distribution of the engine; parameters broadcast to the shape."""
@@ -180,9 +211,8 @@ class Drawing:
             shape = common
         elif broadcast_shapes(shape, common) != shape:
             raise ValueError(f"parameters of shape {common} do not broadcast to size {shape}")
-        given = [_engine.broadcast_to(p, shape).astype("float64").copy() if is_array(p) else float(p)
-                 for p in parameters]
-        return self._draw(_LAW, dtype, shape, *(given + [0.0, 0.0])[:2], law=law)
+        given = [_laid_out(p.astype("float64", copy=False), shape) if is_array(p) else float(p) for p in parameters]
+        return self._draw(_LAW, dtype, shape, *given, law=law)
 
     def _placed(self, x):
         return x if is_array(x) else _engine.asarray(x, queue=self.queue)
@@ -195,6 +225,13 @@ class Drawing:
         if shape is not None and broadcast_shapes(shape, common) != shape:
             raise ValueError(f"parameters of shape {common} do not broadcast to size {shape}")
         return common if shape is None else shape
+
+    def _exponentials(self, size, *parameters):
+        return self.standard_exponential(self._spread(size, *parameters))
+
+    def _inner(self, size, *parameters):
+        """Uniform numbers above 0: the one of 2^53 that is 0 becomes half of the next one."""
+        return ops["maximum"](self.random(self._spread(size, *parameters)), 2.0**-54)
 
     def _parameters(self, *parameters):
         return [self._placed(p) if hasattr(p, "__len__") and not is_array(p) else p for p in parameters]
@@ -233,7 +270,10 @@ class Drawing:
 
     def integers(self, low, high=None, size=None, dtype="int64", endpoint=False):
         """Integers of low ... high - 1, or with endpoint=True ... high; with one limit from 0 on. As NumPy's of the
-        same seed. dtype: an integer type or bool. ValueError for limits that the type cannot hold, and for none.
+        same seed. dtype: an integer type or bool.
+
+        low, high: integers, or arrays of them with limits for each element; then the call waits, to check them. size: a
+        shape, None for that of the limits. ValueError for limits that the type cannot hold, and for none.
 
         >>> da.random.default_rng(42).integers(1, 6, size=8, endpoint=True).tolist()
         [6, 1, 1, 1, 3, 2, 2, 6]
@@ -242,11 +282,10 @@ class Drawing:
         dtype = _engine.DType(dtype)
         if dtype.kind not in "biu":
             raise TypeError(f"Unsupported dtype {dtype} for integers")
-        if is_array(low) or is_array(high):
-            raise TypeError("integers: low and high are numbers here; scale what random() gives for arrays of limits")
+        if any(is_array(x) or hasattr(x, "__len__") for x in (low, high)):
+            return self._integers_each(*self._parameters(low, high), size, dtype, endpoint)
         low, high = math.floor(low), math.floor(high) - (not endpoint)
-        bits = 8 * dtype.itemsize
-        least, most = {"b": (0, 1), "u": (0, 2**bits - 1), "i": (-2**(bits - 1), 2**(bits - 1) - 1)}[dtype.kind]
+        least, most = _extremes(dtype)
         if low < least:
             raise ValueError(f"low is out of bounds for {dtype}")
         if high > most:
@@ -254,6 +293,18 @@ class Drawing:
         if low > high:
             raise ValueError("low > high" if endpoint else "low >= high")
         return self._draw(_INTEGERS, dtype, shape_of(size) or () if size is not None else (), low, high - low)
+
+    def _integers_each(self, low, high, size, dtype, endpoint):
+        """integers() with arrays of limits, which are brought to int64, or to uint64 where that is the type."""
+        least, most = _extremes(dtype)
+        wide = "uint64" if dtype == "uint64" else "int64"
+        low = _limit("low", low, 0, wide, least, most, dtype)
+        top = _limit("high", high, not endpoint, wide, least, most, dtype)
+        if ops["any"](low > top).item():
+            raise ValueError("low > high" if endpoint else "low >= high")
+        shape = self._spread(size, low, top)
+        low, spread = (_laid_out(x, shape) if is_array(x) else x for x in (low, top - low))
+        return self._draw(_INTEGERS, dtype, shape, low, spread)
 
     def bytes(self, length):
         """So many random bytes, as NumPy's of the same seed; waits.
@@ -293,7 +344,7 @@ class Drawing:
             raise TypeError(f"shuffle changes an array of drupe.array, not {type(x).__name__}")
         x[...] = self.permutation(x, axis)
 
-    def permuted(self, x, *, axis=None, out=None):
+    def permuted(self, x, axis=None, out=None):
         """A copy of x, each line along the axis in a random order of its own; None: all elements in one.
 
         >>> rng = da.random.default_rng(1)
@@ -376,14 +427,20 @@ class Drawing:
         return self._given(self._law(_NORMAL, dtype, out.shape if out is not None and size is None else size), out)
 
     def standard_exponential(self, size=None, dtype=None, method="zig", out=None):
-        """Exponential numbers of mean 1, by the ziggurat; `method` is not looked at.
+        """Exponential numbers of mean 1. method: "zig", the ziggurat, or "inv", the logarithm of uniform numbers, as
+        NumPy's of the same seed. dtype: float64 or float32. ValueError: another method.
 
         >>> rng = da.random.default_rng(1)
         >>> bool((rng.standard_exponential(100) > 0).all())
         True
         """
         dtype = out.dtype if out is not None and dtype is None else self._float(dtype)
-        return self._given(self._law(_EXPONENTIAL, dtype, out.shape if out is not None and size is None else size), out)
+        size = out.shape if out is not None and size is None else size
+        if method == "inv":
+            return self._given(-ops["log1p"](-self.random(size, dtype)), out)
+        if method != "zig":
+            raise ValueError(f'standard_exponential: method is "zig" or "inv", not {method!r}')
+        return self._given(self._law(_EXPONENTIAL, dtype, size), out)
 
     def standard_gamma(self, shape, size=None, dtype="float64", out=None):
         """Gamma numbers of a shape and scale 1, by Marsaglia's and Tsang's method.

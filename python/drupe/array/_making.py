@@ -4,54 +4,92 @@ import math
 import operator
 
 from drupe import _engine
-from drupe.array._arguments import need, only_c_order
+from drupe.array._arguments import by_columns, in_c_order, laid_out, need
 from drupe.array._joining import atleast_1d, ravel
 
 _ops = _engine.operations
 
 
-def array(obj, /, dtype=None, *, copy=True, order="K", ndmin=0, device=None, usm_type=None, queue=None):
+def array(obj, /, dtype=None, *, copy=True, order="K", ndmin=0, device=None, usm_type=None, queue=None,
+          sycl_queue=None):
     """A new array of a number, nested sequences, an array, or anything with the buffer protocol, as asarray() takes it.
 
     dtype: of the elements, or None for that of obj. copy: False and None take an array as it is where it fits. ndmin:
-    how many dimensions there are at least, the new ones in front. ValueError: order "F".
+    how many dimensions there are at least, the new ones in front. order: "C", elements lie in memory row by row, or
+    "F", column by column; "K": as those of obj. sycl_queue: queue, as dpctl calls it. ValueError: copy=False where a
+    copy is needed.
 
     >>> da.array([1, 2], ndmin=2).tolist()
     [[1, 2]]
     """
-    only_c_order("array", order)
-    x = _engine.asarray(obj, dtype, device=device, usm_type=usm_type, queue=queue, copy=copy)
+    where = {"device": device, "usm_type": usm_type, "queue": sycl_queue if queue is None else queue, "copy": copy}
+    if isinstance(obj, _engine.Array) and _turns("array", obj, order):
+        x = _engine.asarray(obj.T, dtype, order="C", **where).T
+    else:
+        x = _engine.asarray(obj, dtype, order=order, **where)
     return x[(None,) * (ndmin - x.ndim)] if x.ndim < ndmin else x
 
 
-def asanyarray(obj, /, dtype=None, *, order="K", device=None, usm_type=None, queue=None, copy=None):
+def _turns(function, x, order):
+    """Whether a copy of x has its elements column by column."""
+    return not in_c_order(function, order) or (order in ("A", "a", "K", "k") and by_columns(x))
+
+
+def asanyarray(obj, /, dtype=None, *, order=None, device=None, usm_type=None, queue=None, copy=None,
+               sycl_queue=None):
     """asarray(): there are no classes derived from Array.
 
-    obj, dtype, copy: as asarray() has them. ValueError: order "F".
+    obj, dtype, copy, order: as asarray() has them. sycl_queue: queue, as dpctl calls it.
 
     >>> da.asanyarray([1, 2]).tolist()
     [1, 2]
     """
-    only_c_order("asanyarray", order)
-    return _engine.asarray(obj, dtype, device=device, usm_type=usm_type, queue=queue, copy=copy)
+    return _engine.asarray(obj, dtype, device=device, usm_type=usm_type,
+                           queue=sycl_queue if queue is None else queue, copy=copy, order=order)
 
 
-def ascontiguousarray(obj, /, dtype=None, *, device=None, usm_type=None, queue=None):
+def ascontiguousarray(obj, /, dtype=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """An array of one dimension at least whose elements lie side by side in C order: obj itself if it is one.
 
-    obj: what asarray() takes. dtype: of the elements, or None for that of obj.
+    obj: what asarray() takes. dtype: of the elements, or None for that of obj. sycl_queue: queue, as dpctl calls it.
 
     >>> da.ascontiguousarray(da.zeros((2, 3)).T).is_contiguous
     True
     """
-    x = _engine.asarray(obj, dtype, device=device, usm_type=usm_type, queue=queue)
-    return atleast_1d(x if x.is_contiguous else x.copy())
+    queue = sycl_queue if queue is None else queue
+    return atleast_1d(laid_out(_engine.asarray(obj, dtype, device=device, usm_type=usm_type, queue=queue), "C"))
+
+
+def asfortranarray(obj, /, dtype=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
+    """An array whose elements lie side by side column by column: obj itself if it is one.
+
+    obj: what asarray() takes. dtype: of the elements, or None for that of obj. sycl_queue: queue, as dpctl calls it.
+    Other functions take such arrays as they take x.T, and make their results row by row.
+
+    >>> da.asfortranarray([[1, 2, 3], [4, 5, 6]]).strides
+    (1, 2)
+    """
+    queue = sycl_queue if queue is None else queue
+    return laid_out(_engine.asarray(obj, dtype, device=device, usm_type=usm_type, queue=queue), "F")
+
+
+def isfortran(x, /):
+    """Whether the elements lie side by side column by column, and not row by row.
+
+    x: an array of any shape. TypeError: what is no array.
+
+    >>> da.isfortran(da.zeros((2, 3)).T)
+    True
+    """
+    need("isfortran", x)
+    return by_columns(x)
 
 
 def copy(x, /, order="K"):
-    """A copy of an array, in C order.
+    """A copy of an array.
 
-    x: an array of any shape and data type. ValueError: order "F".
+    x: an array of any shape and data type. order: "C", elements of the copy lie in memory row by row, or "F", column by
+    column; "K" and "A": column by column where those of x do.
 
     >>> x = da.zeros(2)
     >>> y = da.copy(x)
@@ -60,8 +98,7 @@ def copy(x, /, order="K"):
     [0.0, 0.0]
     """
     need("copy", x)
-    only_c_order("copy", order)
-    return x.copy()
+    return x.T.copy().T if _turns("copy", x, order) else x.copy()
 
 
 def copyto(x, value, /, *, where=True):
@@ -82,16 +119,16 @@ def copyto(x, value, /, *, where=True):
         x[...] = _ops["where"](where, value, x)
 
 
-def from_numpy(array, /, *, device=None, usm_type=None, queue=None):
+def from_numpy(array, /, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """An array of a NumPy array: asarray() under dpctl.tensor's name.
 
-    array: a numpy.ndarray. Returns an array of its shape and data type.
+    array: a numpy.ndarray. Returns an array of its shape and data type. sycl_queue: queue, as dpctl calls it.
 
     >>> import numpy
     >>> da.from_numpy(numpy.arange(3)).tolist()
     [0, 1, 2]
     """
-    return _engine.asarray(array, device=device, usm_type=usm_type, queue=queue)
+    return _engine.asarray(array, device=device, usm_type=usm_type, queue=sycl_queue if queue is None else queue)
 
 
 def to_numpy(x, /):
@@ -105,11 +142,12 @@ def to_numpy(x, /):
     return _engine.asnumpy(x)
 
 
-def frombuffer(buffer, /, dtype=float, count=-1, offset=0, *, device=None, usm_type=None, queue=None):
+def frombuffer(buffer, /, dtype=float, count=-1, offset=0, *, device=None, usm_type=None, queue=None,
+               sycl_queue=None):
     """An array of the bytes of a buffer, which are copied.
 
-    dtype: of the elements. count: how many, -1 for all. offset: bytes before the first. ValueError: the bytes are no
-    whole number of elements, or there are too few.
+    dtype: of the elements. count: how many, -1 for all. offset: bytes before the first. sycl_queue: queue, as dpctl
+    calls it. ValueError: the bytes are no whole number of elements, or there are too few.
 
     >>> da.frombuffer(bytes([5, 0, 0, 0]), "int32").tolist()
     [5]
@@ -118,13 +156,14 @@ def frombuffer(buffer, /, dtype=float, count=-1, offset=0, *, device=None, usm_t
 
     dtype = _engine.DType(dtype)
     return _engine.asarray(numpy.frombuffer(buffer, dtype.name, count, offset), device=device, usm_type=usm_type,
-                           queue=queue)
+                           queue=sycl_queue if queue is None else queue)
 
 
-def fromiter(iter, /, dtype, count=-1, *, device=None, usm_type=None, queue=None):
+def fromiter(iter, /, dtype, count=-1, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """An array with one dimension of the numbers that an iterable gives.
 
-    dtype: of the elements. count: how many to take, -1 for all. ValueError: there are fewer.
+    dtype: of the elements. count: how many to take, -1 for all. sycl_queue: queue, as dpctl calls it. ValueError: there
+    are fewer.
 
     >>> da.fromiter((i * i for i in range(4)), "int64").tolist()
     [0, 1, 4, 9]
@@ -132,35 +171,35 @@ def fromiter(iter, /, dtype, count=-1, *, device=None, usm_type=None, queue=None
     numbers = list(iter if count < 0 else itertools.islice(iter, count))
     if count >= 0 and len(numbers) < count:
         raise ValueError(f"fromiter: the iterable gave {len(numbers)} numbers, and {count} were wanted")
-    return _engine.asarray(numbers, dtype, device=device, usm_type=usm_type, queue=queue)
+    return _engine.asarray(numbers, dtype, device=device, usm_type=usm_type,
+                           queue=sycl_queue if queue is None else queue)
 
 
-def fromfunction(function, shape, /, *, dtype=float, device=None, **options):
+def fromfunction(function, shape, /, *, dtype=float, device=None, usm_type=None, queue=None, sycl_queue=None,
+                 **options):
     """What a function makes of the indices of all elements: function(i, j, ...), each an array of the whole shape.
 
-    shape: a tuple. dtype: of the indices. options: further arguments of the function. Returns what the function does.
+    shape: a tuple. dtype: of the indices. sycl_queue: queue, as dpctl calls it. options: further arguments of the
+    function. Returns what the function does.
 
     >>> da.fromfunction(lambda i, j: i + j, (2, 2), dtype="int64").tolist()
     [[0, 1], [1, 2]]
     """
-    return function(*indices(shape, dtype=dtype, device=device), **options)
+    where = {"device": device, "usm_type": usm_type, "queue": sycl_queue if queue is None else queue}
+    return function(*indices(shape, dtype=dtype, **where), **options)
 
 
-def _rest(dtype, device, usm_type, queue):
-    return {"dtype": dtype, "device": device, "usm_type": usm_type, "queue": queue}
-
-
-def indices(dimensions, /, dtype="int64", sparse=False, *, device=None, usm_type=None, queue=None):
+def indices(dimensions, /, dtype="int64", sparse=False, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """The index of each element of an array of this shape, along each axis.
 
-    dimensions: a shape of n axes. Returns an array of shape (n, *dimensions), or, if sparse, a tuple of n arrays that
-    broadcast to that shape.
+    dimensions: a shape of n axes. sycl_queue: queue, as dpctl calls it. Returns an array of shape (n, *dimensions), or,
+    if sparse, a tuple of n arrays that broadcast to that shape.
 
     >>> da.indices((2, 2)).tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     shape = tuple(operator.index(n) for n in dimensions)
-    first = _engine.empty(0, **_rest(None, device, usm_type, queue))
+    first = _engine.empty(0, device=device, usm_type=usm_type, queue=sycl_queue if queue is None else queue)
     where = {"usm_type": first.usm_type, "queue": first.queue}
     open_ = []
     for axis, length in enumerate(shape):
@@ -168,29 +207,31 @@ def indices(dimensions, /, dtype="int64", sparse=False, *, device=None, usm_type
         open_.append(along.reshape((1,) * axis + (length,) + (1,) * (len(shape) - 1 - axis)))
     if sparse:
         return tuple(open_)
-    out = _engine.empty((len(shape), *shape), dtype, **where)
+    out = _engine._written((len(shape), *shape), dtype, **where)
     for axis, along in enumerate(open_):
         out[axis] = along
     return out
 
 
-def identity(n, /, dtype=None, *, device=None):
+def identity(n, /, dtype=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """A matrix of n rows with ones on the diagonal and zeros elsewhere: eye(n).
 
-    dtype: of the elements, or None for the default float. ValueError: n is negative.
+    dtype: of the elements, or None for the default float. sycl_queue: queue, as dpctl calls it. ValueError: n is
+    negative.
 
     >>> da.identity(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     from drupe.array import eye
 
-    return eye(n, dtype=dtype, device=device)
+    return eye(n, dtype=dtype, device=device, usm_type=usm_type, queue=queue, sycl_queue=sycl_queue)
 
 
-def tri(N, M=None, /, k=0, dtype=None, *, device=None):
+def tri(N, M=None, /, k=0, dtype=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """A matrix of N rows and M columns with ones on the diagonal that begins in column k and below it.
 
-    dtype: of the elements, or None for the default float. ValueError: a size is negative.
+    dtype: of the elements, or None for the default float. sycl_queue: queue, as dpctl calls it. ValueError: a size is
+    negative.
 
     >>> da.tri(2, 3).tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
@@ -198,7 +239,8 @@ def tri(N, M=None, /, k=0, dtype=None, *, device=None):
     from drupe.array._shapes import _column, _diagonal
 
     rows, columns = operator.index(N), operator.index(N if M is None else M)
-    below = _diagonal(rows, columns, device=device) <= _column(k)
+    queue = sycl_queue if queue is None else queue
+    below = _diagonal(rows, columns, device=device, usm_type=usm_type, queue=queue) <= _column(k)
     return below.astype(_engine.empty(0, dtype, queue=below.queue).dtype)
 
 
@@ -318,32 +360,36 @@ def vander(x, /, N=None, increasing=False):
     return out
 
 
-def logspace(start, stop, /, num=50, *, endpoint=True, base=10.0, dtype=None, device=None, usm_type=None, queue=None):
+def logspace(start, stop, /, num=50, *, endpoint=True, base=10.0, dtype=None, device=None, usm_type=None, queue=None,
+             sycl_queue=None):
     """Numbers whose logarithms are evenly spaced: powers of `base` from base**start to base**stop.
 
     start, stop, base: numbers. num: how many, 50 without it. endpoint: whether base**stop is the last one. dtype: of
-    the result, or None for the default float. ValueError: num is negative.
+    the result, or None for the default float. sycl_queue: queue, as dpctl calls it. ValueError: num is negative.
 
     >>> da.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
     from drupe.array import linspace
 
+    queue = sycl_queue if queue is None else queue
     exponents = linspace(start, stop, num, endpoint=endpoint, device=device, usm_type=usm_type, queue=queue)
     x = _ops["pow"](float(base), exponents)
     return x if dtype is None else x.astype(dtype, copy=False)
 
 
-def geomspace(start, stop, /, num=50, *, endpoint=True, dtype=None, device=None, usm_type=None, queue=None):
+def geomspace(start, stop, /, num=50, *, endpoint=True, dtype=None, device=None, usm_type=None, queue=None,
+              sycl_queue=None):
     """Numbers from start to stop of which each is the same multiple of the one before.
 
     start, stop: real numbers of the same sign, not 0. num: how many, 50 without it. endpoint: whether stop is the last
-    one. dtype: of the result, or None for the default float. ValueError: a limit is 0, or the signs differ.
+    one. dtype: of the result, or None for the default float. sycl_queue: queue, as dpctl calls it. ValueError: a limit
+    is 0, or the signs differ.
 
     >>> da.round(da.geomspace(1, 8, 4)).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
-    start, stop = float(start), float(stop)
+    start, stop, queue = float(start), float(stop), sycl_queue if queue is None else queue
     if start * stop <= 0:
         raise ValueError("geomspace: start and stop must not be 0, and must have the same sign")
     sign = math.copysign(1.0, start)
@@ -380,7 +426,7 @@ class _Grid:
         if self._sparse:
             return tuple(lines)
         shape = tuple(line.size for line in lines)
-        out = _engine.empty((n, *shape), dtype, queue=lines[0].queue)
+        out = _engine._written((n, *shape), dtype, queue=lines[0].queue)
         for i, line in enumerate(lines):
             out[i] = line
         return out

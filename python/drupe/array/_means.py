@@ -45,11 +45,7 @@ def mean(x, /, axis=None, *, keepdims=False, dtype=None, out=None):
     count = math.prod(x.shape[a] for a in some_axes(axis, x.ndim))
     result = total / count if count else total * math.nan
     result = result.astype("float16") if half else result
-    if out is None:
-        return result
-    need("mean", out)
-    out[...] = result
-    return out
+    return _into("mean", result, out)
 
 
 def count_nonzero(x, /, axis=None, *, keepdims=False):
@@ -64,11 +60,22 @@ def count_nonzero(x, /, axis=None, *, keepdims=False):
     return _ops["sum"](x if x.dtype.kind == "b" else x != 0, axis=axis, keepdims=keepdims)
 
 
-def var(x, /, axis=None, *, correction=0.0, keepdims=False):
+def _into(function, result, out):
+    if out is None:
+        return result
+    need(function, out)
+    if out.shape != result.shape:
+        raise ValueError(f"{function}: out has shape {out.shape}, and the result has {result.shape}")
+    out[...] = result
+    return out
+
+
+def var(x, /, axis=None, *, correction=0.0, keepdims=False, ddof=None, out=None):
     """Variance over the axes: the mean of the squared distances from the mean, with n - correction instead of n.
     Of complex numbers it is real.
 
-    x: an array of any numeric type. axis: one, several in a tuple, or None for all. Returns floats; NaN where
+    x: an array of any numeric type. axis: one, several in a tuple, or None for all. ddof: correction, by NumPy's name.
+    out: an array of the result's shape that receives it; ValueError for another shape. Returns floats; NaN where
     n - correction is not above 0 and all distances are 0.
 
     >>> da.var(da.asarray([1.0, 3.0])).item()
@@ -84,20 +91,21 @@ def var(x, /, axis=None, *, correction=0.0, keepdims=False):
     else:
         square = _ops["square"](apart)
     total = _ops["sum"](square, axis=axis, keepdims=keepdims)
-    count = math.prod(x.shape[a] for a in axes) - correction
+    count = math.prod(x.shape[a] for a in axes) - (correction if ddof is None else ddof)
     result = total / (count if count > 0 else 0.0)
-    return result.astype("float16") if half else result
+    return _into("var", result.astype("float16") if half else result, out)
 
 
-def std(x, /, axis=None, *, correction=0.0, keepdims=False):
+def std(x, /, axis=None, *, correction=0.0, keepdims=False, ddof=None, out=None):
     """Standard deviation over the axes: the root of the variance.
 
-    x, axis, correction, keepdims: as var() has them.
+    x, axis, correction, keepdims, ddof, out: as var() has them.
 
     >>> da.std(da.asarray([1.0, 3.0])).item()
     1.0
     """
     need("std", x)
     half = x.dtype == "float16"  # whose variance may be infinite where its root is not
+    correction = correction if ddof is None else ddof
     root = _ops["sqrt"](var(x.astype("float32") if half else x, axis=axis, correction=correction, keepdims=keepdims))
-    return root.astype("float16") if half else root
+    return _into("std", root.astype("float16") if half else root, out)

@@ -12,11 +12,12 @@ def _real(x):
     return x if x.dtype.kind in "fc" else x.astype(_engine.empty(0, queue=x.queue).dtype)
 
 
-def average(x, /, axis=None, weights=None, *, keepdims=False):
+def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
     """Mean over the axes, of elements that count as often as their weights say.
 
     x: an array of any numeric type. axis: one, several or None for all. weights: an array of x's shape, or with one
-    dimension along a single axis, or None. Returns floating-point numbers; NaN where the weights add up to 0.
+    dimension along a single axis, or None. returned: whether the sums of the weights are wanted, too: a tuple then.
+    Returns floating-point numbers; NaN where the weights add up to 0.
 
     >>> da.average(da.asarray([1.0, 2.0]), weights=da.asarray([3.0, 1.0])).item()
     1.25
@@ -25,7 +26,10 @@ def average(x, /, axis=None, weights=None, *, keepdims=False):
 
     need("average", x)
     if weights is None:
-        return mean(x, axis=axis, keepdims=keepdims)
+        found = mean(x, axis=axis, keepdims=keepdims)
+        if not returned:
+            return found
+        return found, _engine.full_like(found, x.size / found.size if found.size else 0)
     need("average", weights)
     if weights.shape != x.shape:
         if axis is None or isinstance(axis, (tuple, list)) or weights.ndim != 1 or \
@@ -35,7 +39,8 @@ def average(x, /, axis=None, weights=None, *, keepdims=False):
         weights = weights.reshape((-1,) + (1,) * (x.ndim - 1 - one_axis(axis, x.ndim)))
     weights = _engine.broadcast_to(_real(weights), x.shape)
     total = _ops["sum"](weights, axis=axis, keepdims=keepdims)
-    return _ops["sum"](x * weights, axis=axis, keepdims=keepdims) / total
+    found = _ops["sum"](x * weights, axis=axis, keepdims=keepdims) / total
+    return (found, total.astype(found.dtype, copy=False)) if returned else found
 
 
 def ptp(x, /, axis=None, *, keepdims=False):
@@ -146,7 +151,7 @@ def _slope(f, axis, h, edge_order):
     def at(start, stop=None):
         return f[(*whole, slice(start, stop))]
 
-    out = _engine.empty_like(f)
+    out = _engine._written_like(f)
     first, last, inside = (*whole, slice(0, 1)), (*whole, slice(-1, None)), (*whole, slice(1, -1))
     if not isinstance(h, _engine.Array) and not hasattr(h, "__len__"):
         out[inside] = (at(2) - at(0, -2)) / (2.0 * h)

@@ -91,51 +91,55 @@ def _sort_axis(x, axis):
     return x, one_axis(axis, x.ndim)
 
 
-def sort(x, /, axis=-1, *, descending=False, stable=True):
+def sort(x, /, axis=-1, *, descending=False, stable=True, kind=None):
     """The elements sorted along an axis, as a new array of x's shape and dtype; None sorts all of them, flattened.
 
-    Equal elements keep their order, whatever `stable` says, also when descending. NaN comes last, always. Complex
-    numbers are ordered by their real parts, equal ones by their imaginary parts.
+    Equal elements keep their order, whatever `stable` and NumPy's `kind` say, also when descending. NaN comes last,
+    always. Complex numbers are ordered by their real parts, equal ones by their imaginary parts.
 
     >>> sort(asarray([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
     """
-    del stable
+    del stable, kind
     x, axis = _sort_axis(x, axis)
     return _engine._sort(x, axis, descending, True, False)
 
 
-def argsort(x, /, axis=-1, *, descending=False, stable=True):
+def argsort(x, /, axis=-1, *, descending=False, stable=True, kind=None):
     """The places, as int64, from which sort() takes its elements: of x's shape; None takes all of them, flattened.
 
-    Equal elements keep their order, whatever `stable` says, also when descending. NaN comes last, always.
+    Equal elements keep their order, whatever `stable` and NumPy's `kind` say, also when descending. NaN comes last,
+    always.
 
     >>> argsort(asarray([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    del stable
+    del stable, kind
     x, axis = _sort_axis(x, axis)
     return _engine._sort(x, axis, descending, False, True)
 
 
-def partition(x, kth, /, axis=-1):
+def partition(x, kth, /, axis=-1, kind="introselect"):
     """NumPy's partition: the elements of each row with the kth ones (an integer or several) in their places, the
-    smaller ones before and the larger ones behind them. The rest may have any order, and is sorted here.
+    smaller ones before and the larger ones behind them. The rest may have any order, and is sorted here, whatever
+    `kind` says.
 
     >>> partition(asarray([4, 1, 3, 2]), 1).tolist()
     [1, 2, 3, 4]
     """
+    del kind
     x, axis = _sort_axis(x, axis)
     _check_kth(x, kth, axis)
     return _engine._sort(x, axis, False, True, False)
 
 
-def argpartition(x, kth, /, axis=-1):
-    """The places, as int64, from which partition() takes its elements.
+def argpartition(x, kth, /, axis=-1, kind="introselect"):
+    """The places, as int64, from which partition() takes its elements, whatever `kind` says.
 
     >>> argpartition(asarray([4, 1, 3, 2]), 1).tolist()
     [1, 3, 2, 0]
     """
+    del kind
     x, axis = _sort_axis(x, axis)
     _check_kth(x, kth, axis)
     return _engine._sort(x, axis, False, False, True)

@@ -8,13 +8,16 @@ from drupe.array._making import tri
 _ops = _engine.operations
 
 
-def diag_indices(n, /, ndim=2, *, device=None):
+def diag_indices(n, /, ndim=2, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """The indices of the main diagonal of an array with ndim axes of size n: a tuple of ndim arrays.
+
+    device, usm_type, queue: as zeros() has them; sycl_queue: queue, as dpctl calls it.
 
     >>> [i.tolist() for i in da.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
-    places = _engine._sequence(operator.index(n), 0, 1, "int64", device, None, None)
+    queue = sycl_queue if queue is None else queue
+    places = _engine._sequence(operator.index(n), 0, 1, "int64", device, usm_type, queue)
     return (places,) * ndim
 
 
@@ -34,33 +37,37 @@ def diag_indices_from(x, /):
     return (places,) * x.ndim
 
 
-def _triangle(lower, k, rows, columns, device=None):
+def _triangle(lower, k, rows, columns, **where):
     from drupe.array import nonzero
 
-    below = tri(rows, columns, k if lower else k - 1, "bool", device=device)
+    below = tri(rows, columns, k if lower else k - 1, "bool", **where)
     return nonzero(below if lower else _ops["logical_not"](below))
 
 
-def tril_indices(n, /, k=0, m=None, *, device=None):
+def tril_indices(n, /, k=0, m=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """The indices of the elements of a matrix that tril() keeps: an array of rows, and one of columns.
 
     n, m: the sizes of the matrix, which is square without m. k: the column in which the diagonal begins.
+    device, usm_type, queue: as zeros() has them; sycl_queue: queue, as dpctl calls it.
 
     >>> [i.tolist() for i in da.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    return _triangle(True, k, n, n if m is None else m, device)
+    return _triangle(True, k, n, n if m is None else m, device=device, usm_type=usm_type, queue=queue,
+                     sycl_queue=sycl_queue)
 
 
-def triu_indices(n, /, k=0, m=None, *, device=None):
+def triu_indices(n, /, k=0, m=None, *, device=None, usm_type=None, queue=None, sycl_queue=None):
     """The indices of the elements of a matrix that triu() keeps: an array of rows, and one of columns.
 
     n, m: the sizes of the matrix, which is square without m. k: the column in which the diagonal begins.
+    device, usm_type, queue: as zeros() has them; sycl_queue: queue, as dpctl calls it.
 
     >>> [i.tolist() for i in da.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    return _triangle(False, k, n, n if m is None else m, device)
+    return _triangle(False, k, n, n if m is None else m, device=device, usm_type=usm_type, queue=queue,
+                     sycl_queue=sycl_queue)
 
 
 def tril_indices_from(x, /, k=0):
@@ -69,7 +76,7 @@ def tril_indices_from(x, /, k=0):
     >>> [i.tolist() for i in da.tril_indices_from(da.zeros((1, 2)))]
     [[0], [0]]
     """
-    return _triangle(True, k, *_matrix("tril_indices_from", x), x.device)
+    return _triangle(True, k, *_matrix("tril_indices_from", x), queue=x.queue)
 
 
 def triu_indices_from(x, /, k=0):
@@ -78,7 +85,7 @@ def triu_indices_from(x, /, k=0):
     >>> [i.tolist() for i in da.triu_indices_from(da.zeros((1, 2)))]
     [[0, 0], [0, 1]]
     """
-    return _triangle(False, k, *_matrix("triu_indices_from", x), x.device)
+    return _triangle(False, k, *_matrix("triu_indices_from", x), queue=x.queue)
 
 
 def _matrix(function, x):

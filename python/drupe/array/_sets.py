@@ -1,7 +1,11 @@
 """Searches in sorted arrays, and arrays as sets of elements."""
 import collections
+import math
 
 from drupe import _engine
+from drupe.array._axes import one_axis
+
+_ops = _engine.operations
 
 _AllResult = collections.namedtuple("unique_all_result", "values indices inverse_indices counts")
 _CountsResult = collections.namedtuple("unique_counts_result", "values counts")
@@ -100,22 +104,56 @@ def unique_values(x, /):
     return _distinct(x, False, 0)[0]
 
 
-def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True):
+def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True,
+           sorted=True):
     """NumPy's unique(): the distinct elements, ascending, and what is asked for beside them, as a tuple then.
 
-    All NaNs are one element unless equal_nan is false. Waits. An axis is refused: rows are not compared here.
+    x: an array. axis: None for its elements, else the distinct parts of x along this axis, in the order of their
+    elements from the first on. Beside the values, as int64: where each is first (return_index), which of them each
+    element or part is (return_inverse: of x's shape, or with an axis one dimension), and how often each is there
+    (return_counts). All NaNs are one element unless equal_nan is false; a part with a NaN stands for itself. They
+    ascend whatever `sorted` says. Waits. IndexError: an axis that x does not have.
 
     >>> [part.tolist() for part in unique(asarray([3, 1, 3]), return_counts=True)]
     [[1, 3], [1, 2]]
+    >>> unique(asarray([[3, 1], [2, 5], [3, 1]]), axis=0).tolist()
+    [[2, 5], [3, 1]]
     """
     if axis is not None and not (x.ndim == 1 and axis in (0, -1)):
-        raise NotImplementedError("unique: distinct rows along an axis are not found here: take "
-                                  "numpy.unique(asnumpy(x), axis=...)")
+        parts = _distinct_parts(x, one_axis(axis, x.ndim), return_index, return_inverse, return_counts)
+        return parts if len(parts) > 1 else parts[0]
     wanted = _FIRSTS * bool(return_index) | _INVERSE * bool(return_inverse) | _COUNTS * bool(return_counts)
     if x.dtype.kind == "c" and equal_nan and wanted == 0:
         equal_nan = False
     parts = [part for part in _distinct(x, equal_nan, wanted) if part is not None]
     return tuple(parts) if wanted else parts[0]
+
+
+def _distinct_parts(x, axis, with_places, with_inverse, with_counts):
+    """unique() along an axis: the parts are sorted as rows, and those are kept that differ from the one before."""
+    from drupe.array import concat, cumulative_sum, diff, flatnonzero, lexsort, moveaxis, take
+
+    x = moveaxis(x, axis, 0)
+    n = x.shape[0]
+    rows = x.reshape((n, math.prod(x.shape[1:])))
+    if n and rows.shape[1]:
+        order = lexsort([rows[:, i] for i in range(rows.shape[1] - 1, -1, -1)])
+    else:
+        order = _engine._sequence(n, 0, 1, "int64", None, None, x.queue)
+    rows = take(rows, order, axis=0)
+    differs = _ops["any"](rows[1:] != rows[:-1], axis=1)
+    first = concat([_engine.ones(min(n, 1), "bool", queue=x.queue), differs])
+    starts = flatnonzero(first)
+    found = [moveaxis(take(rows, starts, axis=0).reshape((starts.size, *x.shape[1:])), 0, axis)]
+    if with_places:
+        found.append(take(order, starts))
+    if with_inverse:
+        inverse = _engine.empty(n, "int64", queue=x.queue)
+        inverse[order] = cumulative_sum(first, dtype="int64") - 1
+        found.append(inverse)
+    if with_counts:
+        found.append(diff(starts, append=_engine.full(1, n, "int64", queue=x.queue)))
+    return tuple(found)
 
 
 def isin(x1, x2, /, *, invert=False):
@@ -141,14 +179,29 @@ def _common(ar1, ar2, assume_unique):
     return flat if assume_unique else [unique(x) for x in flat]
 
 
-def intersect1d(ar1, ar2, assume_unique=False):
+def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     """The distinct elements that both arrays have, ascending. Waits.
+
+    return_indices: whether the places where each is first in the flattened arrays are wanted, too, as int64: a tuple of
+    three arrays then.
 
     >>> intersect1d(asarray([1, 3, 4]), asarray([3, 4, 7])).tolist()
     [3, 4]
     """
+    if return_indices:
+        (a, at_a), (b, at_b) = (_with_places(x, assume_unique) for x in _common(ar1, ar2, True))
+        in_both = isin(a, b)
+        return a[in_both], at_a[in_both], at_b[isin(b, a)]
     a, b = _common(ar1, ar2, assume_unique)
     return _where_true(a, isin(a, b), sort=assume_unique)
+
+
+def _with_places(x, is_set):
+    """The distinct elements of a flat array, ascending, and where each is first."""
+    if not is_set:
+        return unique(x, return_index=True)
+    order = _engine._sort(x, 0, False, False, True)
+    return x[order], order
 
 
 def setdiff1d(ar1, ar2, assume_unique=False):

@@ -2,7 +2,7 @@
 import operator
 
 from drupe import _engine
-from drupe.array._arguments import in_c_order, need, several
+from drupe.array._arguments import in_c_order, laid_out, need, several
 from drupe.array._axes import one_axis, some_axes
 from drupe.array._indexing import repeated
 
@@ -57,8 +57,8 @@ def concat(arrays, /, axis=0):
     length = 0
     for a in arrays:
         length += a.shape[axis]
-    out = _engine.empty(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
-                        queue=first.queue, usm_type=first.usm_type)
+    out = _engine._written(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
+                           queue=first.queue, usm_type=first.usm_type)
     start = 0
     for a in arrays:
         out[(slice(None),) * axis + (slice(start, start + a.shape[axis]),)] = a
@@ -169,7 +169,7 @@ def roll(x, /, shift, axis=None):
         along = one_axis(along, x.ndim)
         length = x.shape[along]
         by = operator.index(by) % length if length else 0
-        out = _engine.empty_like(x)
+        out = _engine._written_like(x)
         whole = (slice(None),) * along
         out[whole + (slice(by, None),)] = x[whole + (slice(None, length - by),)]
         out[whole + (slice(None, by),)] = x[whole + (slice(length - by, None),)]
@@ -233,11 +233,12 @@ def unstack(x, /, axis=0):
     return tuple(x[(slice(None),) * axis + (i,)] for i in range(x.shape[axis]))
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):
     """Coordinates on a grid, an array for each of the one-dimensional arrays, as a tuple.
 
     arrays: with one dimension each. indexing: "xy" for a grid whose rows belong to the second array, "ij" for one whose
-    rows belong to the first. Returns new arrays of the grid's shape. ValueError: more dimensions, or another indexing.
+    rows belong to the first. Returns new arrays of the grid's shape; views of it if not copy, and of size 1 along the
+    other axes if sparse. ValueError: more dimensions, or another indexing.
 
     >>> [x.tolist() for x in da.meshgrid(da.asarray([1, 2]), da.asarray([5, 6, 7]))]
     [[[1, 2], [1, 2], [1, 2]], [[5, 5], [6, 6], [7, 7]]]
@@ -250,7 +251,8 @@ def meshgrid(*arrays, indexing="xy"):
     apart = [x.reshape((1,) * i + (-1,) + (1,) * (n - 1 - i)) for i, x in enumerate(arrays)]
     if indexing == "xy" and n > 1:
         apart = [_engine.permute_dims(x, (1, 0, *range(2, n))) for x in apart]
-    return tuple(x.copy() for x in broadcast_arrays(*apart))
+    made = apart if sparse else broadcast_arrays(*apart)
+    return tuple(x.copy() for x in made) if copy else tuple(made)
 
 
 def _column(k):
@@ -258,27 +260,31 @@ def _column(k):
     return max(-2**62, min(operator.index(k), 2**62))
 
 
-def _diagonal(rows, columns, *, queue=None, device=None):
+def _diagonal(rows, columns, *, queue=None, device=None, usm_type=None):
     """Column minus row of each element of a matrix."""
-    down = _engine._sequence(rows, 0, 1, "int64", device, None, queue)
-    right = _engine._sequence(columns, 0, 1, "int64", None, None, down.queue)
+    down = _engine._sequence(rows, 0, 1, "int64", device, usm_type, queue)
+    right = _engine._sequence(columns, 0, 1, "int64", None, usm_type, down.queue)
     return right - down.reshape((-1, 1))
 
 
-def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None,
+        order="C"):
     """A matrix with ones on the diagonal that begins in column k, and zeros elsewhere.
 
     n_rows, n_cols: its sizes; without n_cols it is square. dtype: of the elements, or None for the default float.
-    ValueError: a size is negative.
+    device, usm_type, queue, order: as zeros() has them; sycl_queue: queue, as dpctl calls it. ValueError: a size is
+    negative.
 
     >>> da.eye(2, 3, k=1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    columns = n_rows if n_cols is None else n_cols
-    matrix = _ops["equal"](_diagonal(operator.index(n_rows), operator.index(columns), device=device), _column(k))
+    shape = operator.index(n_rows), operator.index(n_rows if n_cols is None else n_cols)
+    queue = sycl_queue if queue is None else queue
+    matrix = _ops["equal"](_diagonal(*shape, device=device, usm_type=usm_type, queue=queue), _column(k))
     if dtype is None:
         dtype = "float64" if matrix.device.has_aspect_fp64 else "float32"
-    return matrix.astype(dtype, copy=False)
+    matrix = matrix.astype(dtype, copy=False)
+    return matrix if in_c_order("eye", order) else laid_out(matrix, "F")
 
 
 def tril(x, /, *, k=0):

@@ -43,26 +43,49 @@ _METHODS = (*_CONTINUOUS, "lower", "higher", "nearest", "midpoint", "inverted_cd
             "closest_observation")
 
 
-def _place(q, n, method):
+class _OfNumbers:
+    """What places are computed with where the number of elements is a number."""
+
+    floor, ceil, round, maximum, minimum = math.floor, math.ceil, round, max, min
+
+    @staticmethod
+    def where(condition, a, b):
+        return a if condition else b
+
+
+class _OfArrays:
+    """The same where it is an array."""
+
+    floor, ceil, round, where = _ops["floor"], _ops["ceil"], _ops["round"], _ops["where"]
+
+    @staticmethod
+    def maximum(a, b):
+        return _ops["maximum"](a, b)
+
+    @staticmethod
+    def minimum(a, b):
+        return _ops["minimum"](a, b)
+
+
+def _place(q, n, method, of=_OfNumbers):
     """(place, weight of the next place) of quantile q among n elements, as NumPy's methods have them."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
         at = (n - 1) * q if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
     elif method in ("inverted_cdf", "averaged_inverted_cdf"):
         at = n * q - 1
-        low = math.floor(at)
-        weight = 0.0 if at < 0 else 1.0 if at > low else 0.5 * (method[0] == "a")
-        at = low + weight
+        low = of.floor(at)
+        at = low + of.where(at < 0, 0.0, of.where(at > low, 1.0, 0.5 * (method[0] == "a")))
     elif method == "closest_observation":
         at = n * q - 1.5
-        low = math.floor(at)
-        at = low + (0 if at == low and low % 2 == 1 else 1)
+        low = of.floor(at)
+        at = low + of.where((at == low) & (low % 2 == 1), 0.0, 1.0)
     else:
         at = (n - 1) * q
-        at = {"lower": math.floor, "higher": math.ceil, "nearest": round,
-              "midpoint": lambda a: (math.floor(a) + math.ceil(a)) / 2}[method](at)
-    at = min(max(at, 0), n - 1)
-    low = min(math.floor(at), n - 1)
+        at = {"lower": of.floor, "higher": of.ceil, "nearest": of.round,
+              "midpoint": lambda a: (of.floor(a) + of.ceil(a)) / 2}[method](at)
+    at = of.minimum(of.maximum(at, 0), n - 1)
+    low = of.floor(at)
     return low, at - low
 
 
@@ -112,7 +135,7 @@ def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
 
 
 def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """quantile() of the elements that are not NaN; NaN where there are none. Of the methods "linear" only.
+    """quantile() of the elements that are not NaN; NaN where there are none.
 
     >>> nanquantile(asarray([1.0, nan, 3.0]), 0.5).item()
     2.0
@@ -132,8 +155,6 @@ def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
 def _quantiles(x, q, axis, method, keepdims, whole, without_nan):
     if method not in _METHODS:
         raise ValueError(f"quantile: method {method!r} is not known: it is one of {', '.join(_METHODS)}")
-    if without_nan and method != "linear":
-        raise NotImplementedError("nanquantile: method is \"linear\" here")
     if x.dtype.kind == "c":
         raise TypeError("quantiles of complex numbers are not defined: take those of abs(x)")
     shape, numbers = _quantile_list(q)
@@ -170,19 +191,20 @@ def _pick(rows, numbers, method):
 
 
 def _pick_without_nan(rows, numbers, method):
-    """Each row has as many elements as it has, so the places are arrays; what lies there is added up alone."""
-    del method
-    places = _engine._sequence(rows.shape[-1], 0, 1, "int64", None, None, rows.queue)
-    count = _ops["sum"](rows == rows, axis=-1, keepdims=True)
+    """Each row has as many elements as it has, so the places are arrays."""
+    from drupe.array import take_along_axis
+
+    double = "float64" if rows.device.has_aspect_fp64 else "float32"
+    count = _ops["sum"](rows == rows, axis=-1, keepdims=True).astype(double)
     found = []
     for number in numbers:
-        at = (count - 1).astype(rows.dtype) * number
-        low = _ops["floor"](at)
-        weight = (at - low)[..., 0]
-        low = low.astype("int64")
-        a, b = (_ops["sum"](_where(places == _ops["minimum"](p, count - 1), rows, 0), axis=-1) for p in (low, low + 1))
+        low, weight = _place(number, count, method, _OfArrays)
+        weight = weight.astype(rows.dtype)
+        first = _ops["maximum"](low, 0)  # rows without elements have NaN there
+        last = _ops["maximum"](_ops["minimum"](low + 1, count - 1), 0)
+        a, b = (take_along_axis(rows, place.astype("int64"), axis=-1) for place in (first, last))
         line = _where(weight >= 0.5, b - (b - a) * (1 - weight), a + (b - a) * weight)
-        found.append(_where(count[..., 0] == 0, math.nan, _where(a == b, a, line)))
+        found.append(_where((a == b) | (weight == 0), a, line)[..., 0])
     return found
 
 
@@ -364,10 +386,12 @@ def nanstd(x, /, axis=None, *, correction=0.0, ddof=None, keepdims=False):
 # --- Others ----------------------------------------------------------------------------------------------------------
 
 
-def cov(m, /, y=None, rowvar=True, bias=False, ddof=None):
+def cov(m, /, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
     """Covariances of variables, one a row of m (rowvar=False: a column) and of y, if it is given, as a matrix.
 
-    Divided by n - 1, or n if `bias`, or n - ddof. One variable gives an array without dimensions.
+    Divided by n - 1, or n if `bias`, or n - ddof. One variable gives an array without dimensions. fweights: integers,
+    how often each observation counts; aweights: numbers, how much each counts; waits for their sums then. ValueError:
+    weights that are not as many as observations, or negative.
 
     >>> cov(asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -378,11 +402,36 @@ def cov(m, /, y=None, rowvar=True, bias=False, ddof=None):
         raise ValueError("cov: ddof is an integer")
     rows = [_variables(part, rowvar) for part in ([m] if y is None else [m, y])]
     x = concat(rows) if len(rows) > 1 else rows[0]
-    n = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
-    x = x - mean(x, axis=1, keepdims=True)
-    other = _ops["conj"](x) if x.dtype.kind == "c" else x
+    ddof = ddof if ddof is not None else 0 if bias else 1
+    if fweights is not None or aweights is not None:
+        weights, n = _weights(x, fweights, aweights, ddof)
+        x = x - _ops["sum"](x * weights, axis=1, keepdims=True) / _ops["sum"](weights)
+        other = x * weights
+    else:
+        n = x.shape[1] - ddof
+        other = x = x - mean(x, axis=1, keepdims=True)
+    other = _ops["conj"](other) if x.dtype.kind == "c" else other
     found = _engine.matmul(x, other.T) / (n if n > 0 else math.nan)
     return found.reshape(()) if found.size == 1 else found
+
+
+def _weights(x, fweights, aweights, ddof):
+    """How much each observation counts, and what cov() divides by."""
+    parts = []
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        part = given if isinstance(given, _engine.Array) else _engine.asarray(given, queue=x.queue)
+        if part.shape != x.shape[1:] or _ops["any"](part < 0).item():
+            raise ValueError(f"cov: {name} are as many as observations, in one dimension, and none negative")
+        if name == "fweights" and part.dtype.kind not in "biu":
+            raise TypeError(f"cov: fweights are integers, not {part.dtype}")
+        parts.append(part.astype(_ops["real"](x).dtype if x.dtype.kind == "c" else x.dtype))
+    weights = parts[0] if len(parts) == 1 else parts[0] * parts[1]
+    total = _ops["sum"](weights).item()
+    if aweights is None or ddof == 0:
+        return weights, total - ddof
+    return weights, total - ddof * _ops["sum"](weights * parts[-1]).item() / total
 
 
 def _variables(m, rowvar):
@@ -407,124 +456,3 @@ def corrcoef(x, /, y=None, rowvar=True):
         spread = _ops["real"](spread)
     c = c / spread.reshape((-1, 1)) / spread
     return c if c.dtype.kind == "c" else _ops["minimum"](_ops["maximum"](c, -1.0), 1.0)
-
-
-# --- Counts in bins --------------------------------------------------------------------------------------------------
-
-
-def bincount(x, /, weights=None, minlength=0):
-    """How often each number is among the non-negative integers of the one-dimensional x, as int64; or the sums of their
-    weights, as float64. The result is max(x) + 1 long, and `minlength` at least. Waits.
-
-    >>> bincount(asarray([1, 3, 1])).tolist()
-    [0, 2, 0, 1]
-    """
-    if x.ndim != 1 or x.dtype.kind == "f" or x.dtype.kind == "c":
-        raise ValueError("bincount takes integers in one dimension")
-    bins = operator.index(minlength)
-    if bins < 0:
-        raise ValueError("bincount: minlength must not be negative")
-    if x.size:
-        if x.dtype.kind != "b" and _ops["min"](x).item() < 0:
-            raise ValueError("bincount takes no negative numbers")
-        bins = max(bins, int(_ops["max"](x.astype("int64")).item()) + 1)
-    return _engine._bincount(x, weights, bins)
-
-
-def digitize(x, bins, /, right=False):
-    """In which of the bins between neighbours of `bins` (monotonic, one dimension) each element lies, as int64: i where
-    bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i]; falling bins the other way round. Waits.
-
-    >>> digitize(asarray([0.5, 2.0]), asarray([0.0, 1.0, 2.0])).tolist()
-    [1, 3]
-    """
-    from drupe.array._sets import searchsorted
-
-    if bins.ndim != 1:
-        raise ValueError("digitize: bins have one dimension")
-    rising = bins.size < 2 or _ops["all"](bins[1:] >= bins[:-1]).item()
-    if not rising and not _ops["all"](bins[1:] <= bins[:-1]).item():
-        raise ValueError("digitize: bins must rise or fall throughout")
-    if rising:
-        return searchsorted(bins, x, side="left" if right else "right")
-    return bins.size - searchsorted(bins[::-1], x, side="left" if right else "right")
-
-
-def histogram_bin_edges(x, /, bins=10, range=None):
-    """The edges of the bins of histogram(), as float64. Waits for the extremes of x unless `range` is given.
-
-    >>> histogram_bin_edges(asarray([0.0, 4.0]), 2).tolist()
-    [0.0, 2.0, 4.0]
-    """
-    if isinstance(bins, str):
-        raise NotImplementedError("histogram: rules for the number of bins are not here: give a number or edges")
-    if isinstance(bins, _engine.Array) or hasattr(bins, "__len__"):
-        edges = bins if isinstance(bins, _engine.Array) else _engine.asarray(bins, queue=x.queue)
-        if edges.ndim != 1 or (edges.size > 1 and not _ops["all"](edges[1:] >= edges[:-1]).item()):
-            raise ValueError("histogram: edges of bins have one dimension and rise")
-        return edges
-    count = operator.index(bins)
-    if count < 1:
-        raise ValueError("histogram: there must be one bin at least")
-    low, high = (float(end) for end in _extent(x)) if range is None else (float(end) for end in range)
-    if not low <= high or not math.isfinite(high - low):
-        raise ValueError(f"histogram: the range from {low} to {high} must be finite and not fall")
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    from drupe.array import linspace
-
-    return linspace(low, high, count + 1, queue=x.queue)
-
-
-def _extent(x):
-    return (_ops["min"](x).item(), _ops["max"](x).item()) if x.size else (0.0, 1.0)
-
-
-def histogram(x, /, bins=10, range=None, density=None, weights=None):
-    """How many elements lie in each bin, and the edges of the bins: a tuple of two arrays.
-
-    `bins`: how many there are, equal, from the least to the largest element or over `range` (low, high); or their edges
-    in one dimension. The last bin has its upper edge. The counts are int64; with `weights` of x's shape they are sums
-    of those, and with `density` divided so that the integral is 1, both in float64. Waits.
-
-    >>> [part.tolist() for part in histogram(asarray([1.0, 2.0, 2.5, 3.0]), 2)]
-    [[1, 3], [1.0, 2.0, 3.0]]
-    """
-    from drupe.array._sets import searchsorted
-
-    edges = histogram_bin_edges(x, bins, range)
-    if weights is not None and weights.shape != x.shape:
-        raise ValueError("histogram: weights have the shape of x")
-    if edges.size < 2:
-        return _engine.empty((0,), dtype="int64", queue=x.queue), edges
-    x = x.reshape(-1)
-    weights = weights if weights is None else weights.reshape(-1)
-    count = edges.size - 1
-    # A place behind the last edge, which belongs to the last bin when the element is that edge.
-    places = searchsorted(edges, x, side="right") - 1
-    places = _where(x == edges[-1], count - 1, places)
-    counts = _engine._bincount(places, weights, count)
-    if density:
-        widths = edges[1:] - edges[:-1]
-        counts = counts / widths / _ops["sum"](counts)
-    return counts, edges
-
-
-def interp(x, xp, fp, /, left=None, right=None):
-    """What lies at each x (an array or a number) on the lines through the points (xp, fp), as float64 of x's shape.
-
-    xp and fp have one dimension and the same size, and xp rises. In front of the first point it is `left`, fp[0] unless
-    given, and behind the last one `right`. NaN at NaN.
-
-    >>> interp(asarray([0.5, 9.0]), asarray([0.0, 1.0]), asarray([10.0, 20.0])).tolist()
-    [15.0, 20.0]
-    """
-    from drupe.array._sets import _beside
-
-    if not isinstance(x, _engine.Array):
-        x = _beside(fp, x)
-    if not fp.size:
-        raise ValueError("interp: there must be one point at least")
-    left = fp[0].item() if left is None else left
-    right = fp[-1].item() if right is None else right
-    return _engine._interp(x, xp, fp, left, right)

@@ -285,29 +285,30 @@ def _frequencies(n, d, parts, dtype, device, usm_type, queue):
     return x
 
 
-def fftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
+def fftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None):
     """The frequencies of the n elements of fft(): 0, 1, ... (n-1)//2, -(n//2), ... -1, each divided by n d.
 
-    d: the distance of samples. dtype: a real floating type, the default one if None. ValueError for n < 1.
+    d: the distance of samples. dtype: a real floating type, the default one if None. sycl_queue: queue, as dpctl calls
+    it. ValueError for n < 1.
 
     The result has n elements.
 
     >>> da.fft.fftfreq(4, d=0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
     """
-    n, positive = _length(n, None), (operator.index(n) - 1) // 2 + 1
+    n, positive, queue = _length(n, None), (operator.index(n) - 1) // 2 + 1, sycl_queue if queue is None else queue
     return _frequencies(n, d, [(0, positive), (-(n // 2), n // 2)], dtype, device, usm_type, queue)
 
 
-def rfftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None):
+def rfftfreq(n, /, *, d=1.0, dtype=None, device=None, usm_type=None, queue=None, sycl_queue=None):
     """The frequencies of the n // 2 + 1 elements of rfft(): 0, 1, ... n//2, each divided by n d.
 
-    d, dtype and errors: as for fftfreq().
+    d, dtype, errors and sycl_queue: as for fftfreq().
 
     >>> da.fft.rfftfreq(4, d=0.5).tolist()
     [0.0, 0.5, 1.0]
     """
-    n = _length(n, None)
+    n, queue = _length(n, None), sycl_queue if queue is None else queue
     return _frequencies(n, d, [(0, n // 2 + 1)], dtype, device, usm_type, queue)
 
 

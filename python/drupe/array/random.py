@@ -5,8 +5,10 @@ permutations and choices are, number for number, those of
 
     numpy.random.Generator(numpy.random.Philox(seed))
 
-on every device, in whatever pieces they are drawn. The other distributions are NumPy's by law but not by number: they
-take two words of the generator per draw as the key of streams of their own, so that many are made at a time.
+on every device, in whatever pieces they are drawn. Distributions that are made of one uniform number each (laplace,
+logistic, gumbel, triangular, and exponential numbers by method "inv") are so up to rounding. The others are NumPy's by
+law but not by number: they take two words of the generator per draw as the key of streams of their own, so that many
+are made at a time.
 
 The state of a generator lives on its queue, and drawing is work of that queue: nothing waits. Two threads that draw
 from one generator get different numbers. `size` is the shape of the result; None is the shape that the parameters
@@ -17,6 +19,7 @@ generator's queue.
 >>> rng.random(2).tolist()
 [0.08607763073528474, 0.14155732377913233]
 """
+import inspect
 import threading
 
 from drupe import _engine
@@ -35,12 +38,12 @@ def restored(entropy, spawn_key, n_children, state, device):
     return generator
 
 
-def default_rng(seed=None, *, device=None, queue=None):
+def default_rng(seed=None, *, device=None, queue=None, sycl_queue=None):
     """A Generator on a device or queue, the default one unless given.
 
     seed: a non-negative integer, a sequence of them, a SeedSequence (NumPy's too), or None for one of the system's; a
     Generator is returned as it is. The same seed gives the same numbers on every device, those of
-    numpy.random.Generator(numpy.random.Philox(seed)).
+    numpy.random.Generator(numpy.random.Philox(seed)). sycl_queue: queue, as dpctl calls it.
 
     >>> da.random.default_rng(42)
     Generator(Philox) on ...
@@ -52,7 +55,7 @@ def default_rng(seed=None, *, device=None, queue=None):
             seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, n_children_spawned=seed.n_children_spawned)
         else:
             seed = SeedSequence(seed)
-    return Generator(seed, _engine.empty(0, device=device, queue=queue).queue)
+    return Generator(seed, _engine.empty(0, device=device, queue=sycl_queue if queue is None else queue).queue)
 
 
 # --- One generator for each queue, behind functions of the module ---------------------------------------------------
@@ -194,3 +197,45 @@ def shuffle(x):
     [0, 1, 2, 3]
     """
     _default().shuffle(x)
+
+
+# --- The distributions as functions ----------------------------------------------------------------------------------
+
+
+def _shared(name):
+    """A method of Generator as a function of the generator that all functions of this module share."""
+    method = getattr(Generator, name)
+
+    def function(*args, **options):
+        return getattr(_default(), name)(*args, **options)
+
+    signature = inspect.signature(method)
+    function.__name__ = function.__qualname__ = name
+    function.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+    function.__doc__ = inspect.getdoc(method).replace(">>> rng = da.random.default_rng(1)\n", "").replace(
+        "rng.", "da.random.")
+    return function
+
+
+_SHARED = ("beta", "binomial", "bytes", "chisquare", "dirichlet", "exponential", "f", "gamma", "geometric", "gumbel",
+           "hypergeometric", "laplace", "logistic", "lognormal", "logseries", "multinomial",
+           "multivariate_hypergeometric", "multivariate_normal", "negative_binomial", "noncentral_chisquare",
+           "noncentral_f", "pareto", "poisson", "power", "rayleigh", "standard_cauchy", "standard_exponential",
+           "standard_gamma", "standard_t", "triangular", "vonmises", "wald", "weibull", "zipf")
+globals().update({name: _shared(name) for name in _SHARED})
+random_sample = ranf = sample = random
+__all__ = sorted([*__all__, *_SHARED, "random_sample", "ranf", "sample"])
+
+
+_GENERATOR = "Generators are made by default_rng(seed), and all are Philox."
+_INSTEAD = {"RandomState": _GENERATOR, "BitGenerator": _GENERATOR, "MT19937": _GENERATOR, "PCG64": _GENERATOR,
+            "PCG64DXSM": _GENERATOR, "SFC64": _GENERATOR, "Philox": _GENERATOR,
+            "get_state": "Read default_rng(seed).bit_generator.state of a generator of your own.",
+            "set_state": "Set default_rng(seed).bit_generator.state of a generator of your own.",
+            "random_integers": "Take randint(low, high + 1)."}
+
+
+def __getattr__(name):
+    """Say what there is instead of a name that is known from NumPy."""
+    hint = _INSTEAD.get(name, "")
+    raise AttributeError(f"module 'drupe.array.random' has no attribute {name!r}" + (hint and ". " + hint))

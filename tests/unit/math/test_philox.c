@@ -100,11 +100,12 @@ static void test_integers(void **state)
 /* A draw of other distributions takes two words, however long it is, and begins with the same elements. */
 static void test_laws(void **state)
 {
-    const double a = 3, b = 0.25;
+    const double a = 3, b = 0.25, c = 2;
     double *few = malloc(100 * sizeof *few), *many = malloc(10000 * sizeof *many);
     (void)state;
-    for (int kind = 0; kind <= DRUPE_RANDOM_BINOMIAL; kind++) {
-        const drupe_random_law law = {.kind = (drupe_random_kind)kind, .wide = true, .a = &a, .b = &b};
+    for (int kind = 0; kind <= DRUPE_RANDOM_HYPERGEOMETRIC; kind++) {
+        const drupe_random_law law = {
+            .kind = (drupe_random_kind)kind, .wide = true, .a = &a, .b = &b, .c = &c};
         drupe_philox first = begin(), second = begin(), words = begin();
         drupe_random_draw(&first, &law, 100, few);
         drupe_random_draw(&second, &law, 10000, many);

@@ -168,7 +168,7 @@ static void the_caller_ends_its_events(void **state)
     OK(bench_barrier(bench.queue, event, &behind));
     OK(drupe_event_finish(event, &error));
     OK(drupe_event_finish(event, NULL)); /* the first counts */
-    FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "'event' failed before it: mine");
+    FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "'event' failed: mine");
     FAILS(drupe_event_wait(event, 0), DRUPE_E_INVALID, "mine");
     OK(bench_barrier(bench.queue, NULL, &complete));
     OK(drupe_event_wait(complete, LONG));
