@@ -173,6 +173,8 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+/* Whether an operation takes as long as it takes to load and store its operands, roughly. */
+bool drupe_op_light(int op, drupe_dtype compute);
 /* Whether a result of this type and shape can be stored in `out`: DRUPE_E_INVALID, whose text begins with the
  * operation's name, for another shape, a kind that would lose part of it, and a broadcast view. */
 drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,
