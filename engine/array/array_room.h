@@ -102,6 +102,7 @@ typedef struct drupe_target {
     bool fp64;
     bool checked;      /* its kernels are instrumented */
     size_t units;      /* compute units */
+    size_t most;       /* bytes, above which a result is asked for at once, as there may not be so many */
     size_t group;      /* work-group size of the GPU form */
     drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
     drupe_map fused; /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
