@@ -1,4 +1,4 @@
-/* What a pending array would take to compute: for those who show it. */
+/* What a pending array would take to compute, for those who show it, and what makes small arrays pending. */
 #ifndef DRUPE_ARRAY_PENDING_H
 #define DRUPE_ARRAY_PENDING_H
 
@@ -46,5 +46,9 @@ typedef struct drupe_look {
 /* The operations that the array waits for, as they would be submitted if that was now. *look becomes NULL where the
  * array is not pending; else free() it. Submits nothing. Any thread. */
 DRUPE_API drupe_status drupe_array_look(const drupe_array *array, drupe_look **look) DRUPE_MUST_CHECK;
+
+/* From now on (1) results of this thread are pending whatever their size, and whatever memory that keeps, until (-1)
+ * that was taken back as often. drupe_array_eager() is the stronger one. */
+DRUPE_API void drupe_array_fuse(int by);
 
 #endif
