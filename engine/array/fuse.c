@@ -3,6 +3,7 @@
  * On devices that run the precompiled loops, the kernel "fused" interprets the description. On others a kernel is
  * printed and built for it in the background; until that is there its steps are launched one by one. */
 #include "array/node.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

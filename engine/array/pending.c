@@ -59,6 +59,11 @@ void drupe_pending_lock(void)
     pthread_mutex_lock(&pending.lock);
 }
 
+pthread_mutex_t *drupe_pending_mutex(void)
+{
+    return &pending.lock;
+}
+
 void drupe_pending_unlock(void)
 {
     pthread_mutex_unlock(&pending.lock);
@@ -108,6 +113,7 @@ static void list_add(pending_list *list, drupe_node *node)
     list->last = node;
     list->count++;
     drupe_queue_postpone(list->queue, true);
+    drupe_idle_tell(list);
 }
 
 void drupe_pending_list_remove(pending_list *list, drupe_node *node)
@@ -256,7 +262,7 @@ drupe_mem_kind drupe_array_kind(const drupe_array *array)
 
 /* --- What is worth a node -------------------------------------------------------------------------------- */
 
-/* Whether a kernel of its own, which goes by tiles, is quicker with this operand: it is transposed. */
+/* Whether its neighbours in memory are not those along its last axis. */
 static bool is_transposed(const drupe_array *array)
 {
     ptrdiff_t near = 0;
@@ -272,8 +278,7 @@ static bool is_transposed(const drupe_array *array)
 static bool fits_operand(const drupe_array *array)
 {
     if (array->node) return true;
-    return !drupe_memory_exposed(array->memory) && !is_transposed(array) &&
-           drupe_memory_contents(array->memory) == DRUPE_OK;
+    return !drupe_memory_exposed(array->memory) && drupe_memory_contents(array->memory) == DRUPE_OK;
 }
 
 static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_t nin, int ndim, size_t size)
@@ -325,10 +330,12 @@ static void take_array(drupe_node *node, size_t i, const drupe_array *array)
     in->offset = array->offset;
     for (int d = 0; d < node->ndim; d++) strides[d] = drupe_layout_stride(array, node->ndim, d);
     if (array->node && array->node->state != NODE_SETTLED) {
+        node->across = node->across || array->node->across;
         in->node = array->node;
         in->node->references++;
         return;
     }
+    node->across = node->across || is_transposed(array);
     in->memory = drupe_memory_retain(array->node ? array->node->memory : array->memory);
     drupe_memory_postpone(in->memory, 1);
 }
