@@ -5,7 +5,8 @@
 
 #define SLICE_NS UINT64_C(1000000) /* between looks at whether another thread is done */
 
-/* --- One at a time --------------------------------------------------------------------------------------- */
+/* --- One at a time ---------------------------------------------------------------------------------------
+ */
 
 /* The list that this thread settles meanwhile; NULL: none. Needs the lock. */
 static pending_list *own_list(void)
@@ -22,8 +23,8 @@ static bool is_circular(const pending_list *list, const pending_list *own)
     return own && list == own;
 }
 
-/* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL: nothing
- * is pending any more, or this thread is at it already, or the other one waits for this one. */
+/* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL:
+ * nothing is pending any more, or this thread is at it already, or the other one waits for this one. */
 static pending_list *begin(drupe_queue *queue, drupe_status *status)
 {
     pending_list *list = drupe_pending_list(queue);
@@ -46,7 +47,8 @@ static pending_list *begin(drupe_queue *queue, drupe_status *status)
     return list;
 }
 
-/* --- The end of a kernel's nodes -------------------------------------------------------------------------- */
+/* --- The end of a kernel's nodes --------------------------------------------------------------------------
+ */
 
 /* False: there is no memory for that. It stays pending, and fails again. */
 static bool node_fail(drupe_node *node)
@@ -113,7 +115,8 @@ static void finish(pending_list *list, pending_plan *plan)
     drupe_nodes_free(gone);
 }
 
-/* --- All of it ------------------------------------------------------------------------------------------- */
+/* --- All of it -------------------------------------------------------------------------------------------
+ */
 
 /* Whether a node that this kernel takes has failed; then that is the thread's error. */
 static bool takes_failed(const pending_plan *plan, int from, int to)
@@ -129,8 +132,8 @@ static bool takes_failed(const pending_plan *plan, int from, int to)
     return false;
 }
 
-/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before. False: a
- * failure could not be noted. */
+/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before.
+ * False: a failure could not be noted. */
 static bool kernel_done(const pending_plan *plan, int from, int to, drupe_status status, bool keep)
 {
     bool noted = true;
@@ -151,8 +154,7 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
     for (int from = 0, to; from < plan->count; from = to) {
         for (to = from + 1; to < plan->count && plan->nodes[to]->kernel == plan->nodes[from]->kernel;) to++;
         const bool failed = takes_failed(plan, from, to);
-        drupe_status status =
-            failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
+        drupe_status status = failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
         if (status != DRUPE_OK && is_passing(status)) return status;
         const bool wanted = target && target->node->kernel == plan->nodes[from]->kernel;
         const bool noted =
@@ -164,8 +166,8 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
     return DRUPE_OK;
 }
 
-/* What one plan holds of it. `rest`: 0 at first, then how many of what was pending at first are left. `done`: whether
- * something was to be done, and this thread could do it. */
+/* What one plan holds of it. `rest`: 0 at first, then how many of what was pending at first are left. `done`:
+ * whether something was to be done, and this thread could do it. */
 static drupe_status settle_some(drupe_queue *queue, const pending_target *target, unsigned *rest, bool *done)
 {
     pending_plan plan;
@@ -200,7 +202,8 @@ static drupe_status settle(drupe_queue *queue, const pending_target *target, boo
 {
     unsigned rest = 0;
     drupe_status status = settle_some(queue, target, &rest, done);
-    for (bool more = *done; status == DRUPE_OK && more && rest;) status = settle_some(queue, target, &rest, &more);
+    for (bool more = *done; status == DRUPE_OK && more && rest;)
+        status = settle_some(queue, target, &rest, &more);
     return status;
 }
 

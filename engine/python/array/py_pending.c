@@ -5,7 +5,8 @@
 #include "engine/python/errors/errors_room.h"
 #include <stdlib.h>
 
-/* --- What would run -------------------------------------------------------------------------------------- */
+/* --- What would run --------------------------------------------------------------------------------------
+ */
 
 static PyObject *shape_of(int ndim, const size_t *shape)
 {
@@ -15,7 +16,8 @@ static PyObject *shape_of(int ndim, const size_t *shape)
 /* (0, number of the operation), (1, number of the array) or (2, the number itself) */
 static PyObject *input_tuple(const drupe_look_input *in)
 {
-    PyObject *what = in->source == DRUPE_LOOK_NUMBER ? drupe_py_number(&in->scalar) : PyLong_FromLong(in->index);
+    PyObject *what =
+        in->source == DRUPE_LOOK_NUMBER ? drupe_py_number(&in->scalar) : PyLong_FromLong(in->index);
     return Py_BuildValue("iN", (int)in->source, what);
 }
 
@@ -32,7 +34,8 @@ static PyObject *operation_tuple(drupe_py_state *state, const drupe_look_operati
     }
     if (!inputs) return NULL;
     return Py_BuildValue("sNNNisN", one->name, inputs, drupe_py_dtype_object(state, one->dtype),
-                         shape_of(one->ndim, one->shape), one->kernel, one->place, PyBool_FromLong(one->stored));
+                         shape_of(one->ndim, one->shape), one->kernel, one->place,
+                         PyBool_FromLong(one->stored));
 }
 
 static PyObject *look_tuple(drupe_py_state *state, const drupe_look *look)
@@ -90,6 +93,15 @@ static PyObject *module_fuse(PyObject *module, PyObject *number)
     return module_switch(number, drupe_array_fuse);
 }
 
+static PyObject *module_keep_pending(PyObject *module, PyObject *keep)
+{
+    (void)module;
+    const int truth = PyObject_IsTrue(keep);
+    if (truth < 0) return NULL;
+    drupe_array_keep_pending(truth);
+    Py_RETURN_NONE;
+}
+
 /* All are asked for before the first error is raised. */
 static PyObject *module_settle(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -97,7 +109,8 @@ static PyObject *module_settle(PyObject *module, PyObject *const *args, Py_ssize
     PyObject *failed = NULL;
     if (!drupe_py_enter(state)) return NULL;
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array) && drupe_py_settle(state, drupe_py_array_of(args[i])))
+        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array) &&
+            drupe_py_settle(state, drupe_py_array_of(args[i])))
             continue;
         if (!PyErr_Occurred()) drupe_py_operand_refuse(args[i], "_settle");
         PyObject *raised = drupe_py_exception_take();
@@ -122,6 +135,7 @@ static PyObject *module_settle_all(PyObject *module, PyObject *ignored)
 
 PyMethodDef drupe_py_pending_functions[] = {
     {"_eager", module_eager, METH_O, PyDoc_STR("One eager() more (1) or fewer (-1) on this thread.")},
+    {"_keep_pending", module_keep_pending, METH_O, PyDoc_STR("Whether an idle queue submits nothing; for tests.")},
     {"_fuse", module_fuse, METH_O, PyDoc_STR("One fuse() more (1) or fewer (-1) on this thread.")},
     {"_settle", (PyCFunction)(void (*)(void))module_settle, METH_FASTCALL,
      PyDoc_STR("Have the values of these arrays submitted.")},
