@@ -130,7 +130,8 @@ static size_t lines_text(const lines *all, char *text)
     return used < LINES_MOST ? used : LINES_MOST - 1;
 }
 
-/* --- Labels that were made before ------------------------------------------------------------------------- */
+/* --- Labels that were made before -------------------------------------------------------------------------
+ */
 
 #define REMEMBERED 64 /* kernels: loops make the same ones again and again */
 

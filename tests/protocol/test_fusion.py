@@ -1,7 +1,8 @@
 """Expressions that became one kernel, in what notebooks show of kernels: whose cell and lines they are."""
 import re
 
-X = "import drupe, drupe.array as da\ndrupe._engine._keep_pending(True)\nx = da.ones(1_000_000, device='host'); x.queue.wait()"
+X = "import drupe, drupe.array as da\ndrupe._engine._keep_pending(True)\n" \
+    "x = da.ones(1_000_000, device='host'); x.queue.wait()"
 # A page in the middle of the array that cannot be read any more, of which Drupe does not know.
 SPOILED = """
 import ctypes

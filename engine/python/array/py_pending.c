@@ -135,7 +135,8 @@ static PyObject *module_settle_all(PyObject *module, PyObject *ignored)
 
 PyMethodDef drupe_py_pending_functions[] = {
     {"_eager", module_eager, METH_O, PyDoc_STR("One eager() more (1) or fewer (-1) on this thread.")},
-    {"_keep_pending", module_keep_pending, METH_O, PyDoc_STR("Whether an idle queue submits nothing; for tests.")},
+    {"_keep_pending", module_keep_pending, METH_O,
+     PyDoc_STR("Whether an idle queue submits nothing; for tests.")},
     {"_fuse", module_fuse, METH_O, PyDoc_STR("One fuse() more (1) or fewer (-1) on this thread.")},
     {"_settle", (PyCFunction)(void (*)(void))module_settle, METH_FASTCALL,
      PyDoc_STR("Have the values of these arrays submitted.")},
