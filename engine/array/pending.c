@@ -1,5 +1,6 @@
 /* Nodes: how they are made, held and dropped, and which operations are worth one. */
 #include "array/node.h"
+#include "drupe/array_pending.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
