@@ -112,8 +112,9 @@ class FusedSteps(Steps):
         name, a = self.writable(kinds="iuf", ndim=1)
         if name is None or a.shape[0] < 3:
             return None
-        text = self.n.choice(("x[1:] = x[:-1] * 2", "x[:-1] = x[1:] + x[:-1]", "x[...] = x[::-1] + x", "x[1:] += x[:-1]",
-                              "x[::2] = x[::-2][:x[::2].shape[0]]", "x[1:-1] = (x[:-2] + x[2:]) * 2", "x[:] = x + x[:1]",
+        text = self.n.choice(("x[1:] = x[:-1] * 2", "x[:-1] = x[1:] + x[:-1]", "x[...] = x[::-1] + x",
+                              "x[::2] = x[::-2][:x[::2].shape[0]]", "x[1:-1] = (x[:-2] + x[2:]) * 2",
+                              "x[1:] += x[:-1]", "x[:] = x + x[:1]",
                               "x += x", "x *= x[:1]", "x[0] = x[-1] + x[1]"))
         return Line(on(text, name), writes=name, queue=self.queue_of[name])
 
@@ -122,7 +123,8 @@ class FusedSteps(Steps):
         name, a = self.any()
         if name is None:
             return None
-        what = self.n.choice(("wait", "barrier", "hosttask", "words", "peek", "scalar", "doubled", "exposed", "cleared"))
+        what = self.n.choice(("wait", "barrier", "hosttask", "words", "peek", "scalar", "doubled", "exposed",
+                              "cleared"))
         if what in ("exposed", "cleared") and name not in self.plain:
             return None
         if what == "doubled":
@@ -183,7 +185,8 @@ class FusedSteps(Steps):
         name, a = self.any(kinds="iuf", ndim=1)
         if name is None:
             return None
-        text = self.n.choice(("x + x.reshape(-1)[:-1] * 2", "(x * 2) + q(QUEUE, np.ones(7771))", "(x + 1)[x.shape[0] + 3]",
+        text = self.n.choice(("x + x.reshape(-1)[:-1] * 2", "(x * 2) + q(QUEUE, np.ones(7771))",
+                              "(x + 1)[x.shape[0] + 3]",
                               "xp.add(x * 2, x, out=xp.ones(3, dtype='bool'))"))
         return self.new(on(text, name).replace("QUEUE", str(self.queue_of[name])), self.queue_of[name])
 

@@ -1,4 +1,4 @@
-"""One of the processes of fusion.py: runs programs, each of several threads, and tells what every line came to. Programs
+"""One of the processes of fusion.py: runs programs, each of several threads, and tells what every line came to. They
 come on stdin and answers go to stdout, pickled. What computes them is chosen by the environment."""
 import contextlib
 import faulthandler
