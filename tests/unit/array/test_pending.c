@@ -388,11 +388,12 @@ static void test_a_chain_that_is_held(void **state)
 
 typedef struct party {
     drupe_queue *queue;
-    drupe_array own, other, shared; /* `other` is what the other thread writes */
+    drupe_array own, other, shared;
+    drupe_array written; /* in the memory that is the other thread's `other`, and at other places in it */
     bool wrong;
 } party;
 
-/* On a queue of its own: what it computes reads what the other one writes, and the other way round. */
+/* On a queue of its own: what it computes reads the memory that the other one writes, and the other way round. */
 static void *cross(void *user)
 {
     party *p = user;
@@ -402,7 +403,7 @@ static void *cross(void *user)
         const drupe_operand twice[2] = {{.array = &p->own}, {.array = &p->own}};
         p->wrong = drupe_array_apply(DRUPE_OP_ADD, in, 2, &t) != DRUPE_OK ||
                    drupe_array_apply(DRUPE_OP_SUBTRACT, twice, 2, &u) != DRUPE_OK ||
-                   drupe_array_assign(&p->own, &(drupe_operand){.array = &u}) != DRUPE_OK ||
+                   drupe_array_assign(&p->written, &(drupe_operand){.array = &u}) != DRUPE_OK ||
                    drupe_array_settle(&t) != DRUPE_OK;
         drupe_array_clear(&t);
         drupe_array_clear(&u);
@@ -452,6 +453,9 @@ static void test_threads_that_read_what_the_other_one_writes(void **state)
         for (int i = 0; i < 2; i++) {
             CHECK(drupe_queue_open(drupe_queue_context(queues[q]), drupe_queue_device(queues[q]), 0, &parties[i].queue));
             numbers(parties[i].queue, DRUPE_FLOAT64, 0, &parties[i].own);
+            drupe_array_view(&parties[i].own, &parties[i].written);
+            CHECK(drupe_array_slice(&parties[i].own, &(drupe_slice){.step = 1, .count = SIZE / 2}));
+            CHECK(drupe_array_slice(&parties[i].written, &(drupe_slice){.start = SIZE / 2, .step = 1, .count = SIZE / 2}));
         }
         for (int i = 0; i < 2; i++) {
             CHECK(drupe_queue_wait(parties[i].queue, DRUPE_FOREVER));
@@ -465,6 +469,7 @@ static void test_threads_that_read_what_the_other_one_writes(void **state)
             CHECK(drupe_queue_wait(parties[i].queue, DRUPE_FOREVER));
             drupe_array_clear(&parties[i].own);
             drupe_array_clear(&parties[i].other);
+            drupe_array_clear(&parties[i].written);
             drupe_queue_release(parties[i].queue);
         }
     }
