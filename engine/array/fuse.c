@@ -259,22 +259,6 @@ static drupe_status describe(fusion *f)
 
 /* --- Submission ------------------------------------------------------------------------------------------ */
 
-static void name_steps(const drupe_fused *fused, char *text, size_t size)
-{
-    static const char more[] = ", ...";
-    size_t used = 0;
-    text[0] = '\0';
-    for (int s = 0; s < fused->nsteps; s++) {
-        const char *name = drupe_op_row(fused->steps[s].op)->name;
-        const size_t length = strlen(name) + (s ? 2 : 0);
-        const bool fits = used + length + sizeof more <= size; /* and what tells that there are more, behind it */
-        const int wrote = fits ? snprintf(text + used, size - used, "%s%s", s ? ", " : "", name)
-                               : snprintf(text + used, size - used, "%s", s ? more : more + 2);
-        used += (size_t)wrote;
-        if (!fits) return;
-    }
-}
-
 static drupe_status submit_host(fusion *f, const char *label)
 {
     const kernel_recipe recipe = {.size = 1, .bytes = {SHAPE_FUSED}};
@@ -313,6 +297,23 @@ static drupe_status submit_host(fusion *f, const char *label)
     if (status != DRUPE_OK) return status; /* the caller has `fused` still */
     f->fused = NULL;
     return drupe_submit_kernel(&s, kernel, &range, args, DRUPE_FUSED_POINTERS + 1, NULL);
+}
+
+/* From where the last operation is: that of a target is the call that this thread is in. */
+static drupe_status submit_named(fusion *f)
+{
+    char label[DRUPE_FUSE_LABEL];
+    drupe_origin here = {0, NULL}, *last = &f->plan->nodes[f->to - 1]->origin;
+    if (f->target) {
+        drupe_origin_here(&here);
+        last = &here;
+    }
+    drupe_fuse_label(f->plan, f->from, f->to, f->fused, last, label);
+    const drupe_origin *before = drupe_origin_enter(last);
+    const drupe_status status = submit_host(f, label);
+    drupe_origin_enter(before);
+    drupe_origin_release(&here);
+    return status;
 }
 
 /* --- One by one ------------------------------------------------------------------------------------------ */
@@ -414,13 +415,7 @@ drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const
     f.fused = calloc(1, sizeof *f.fused);
     if (!f.fused) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
     drupe_status status = describe(&f);
-    if (status == DRUPE_OK) {
-        char label[64];
-        name_steps(f.fused, label, sizeof label);
-        const drupe_origin *before = drupe_origin_enter(&last->origin);
-        status = submit_host(&f, label);
-        drupe_origin_enter(before);
-    }
+    if (status == DRUPE_OK) status = submit_named(&f);
     free(f.fused);
     if (status != DRUPE_OK) undo(&f);
     return status;

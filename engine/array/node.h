@@ -49,6 +49,7 @@ typedef struct drupe_node {
     /* plan.c's, while it is SETTLING: */
     int level, kernel, step;
     int takers, uses; /* inputs of the plan that it is; those that are not in a kernel yet */
+    bool across; /* some memory that it is computed from is transposed: a reduction had better not join */
     bool output; /* its values are stored */
     size_t size;
     int ndim;
@@ -82,6 +83,7 @@ void drupe_node_drop(drupe_node *node);
 /* For settle.c and plan.c. The lock of nodes and lists; all that follows needs it. */
 void drupe_pending_lock(void);
 void drupe_pending_unlock(void);
+pthread_mutex_t *drupe_pending_mutex(void);
 struct pending_list *drupe_pending_list(const drupe_queue *queue); /* NULL: nothing is pending there */
 struct pending_list *drupe_pending_lists(void);                    /* the first of all */
 /* Give it up if nothing is pending there any more. */
@@ -110,6 +112,8 @@ typedef struct pending_list {
     const struct pending_plan *plan; /* the settler's, while it is at it */
     const drupe_queue *awaits;       /* whose work the settler waits for; NULL: for none */
     struct pending_list *next;
+    uint64_t touched; /* when the last node came */
+    bool refused;     /* it could not be settled, and nobody is to try that unasked */
 } pending_list;
 
 /* What else the values of a node are for: an array that is there, or a reduction. */
@@ -129,6 +133,13 @@ void drupe_pending_open(void);
 /* Submit all that is pending on the queue. `target` may be NULL. */
 drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target);
 
+/* --- idle.c ----------------------------------------------------------------------------------------------- */
+
+/* A node has come to the list, which is to be settled once nobody adds to it. Needs the lock. */
+void drupe_idle_tell(pending_list *list);
+/* End the thread that does it. */
+void drupe_idle_stop(void);
+
 /* --- plan.c --------------------------------------------------------------------------------------------- */
 
 /* The nodes of a list, cut into kernels. */
@@ -146,5 +157,13 @@ bool drupe_node_input_same(const drupe_node *a, size_t i, const drupe_node *b, s
 
 /* Submit nodes [from, to) of the plan as one kernel. The outputs get `memory`. */
 drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const pending_target *target);
+
+/* --- fuse_label.c ---------------------------------------------------------------------------------------- */
+
+#define DRUPE_FUSE_LABEL 56 /* bytes, as in the records of the trace */
+/* What the kernel of nodes [from, to) is called: its operations, and their lines where they are several. The place of
+ * the submission is `last`. */
+void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused, const drupe_origin *last,
+                      char label[DRUPE_FUSE_LABEL]);
 
 #endif

@@ -20,7 +20,7 @@ static struct {
     unsigned most;
 } pending = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-static _Thread_local int eager; /* so many eager() are open on this thread */
+static _Thread_local int eager, fusing; /* so many eager() and fuse() are open on this thread */
 
 static void read_settings(void)
 {
@@ -48,9 +48,19 @@ void drupe_array_eager(int by)
     eager += by;
 }
 
+void drupe_array_fuse(int by)
+{
+    fusing += by;
+}
+
 void drupe_pending_lock(void)
 {
     pthread_mutex_lock(&pending.lock);
+}
+
+pthread_mutex_t *drupe_pending_mutex(void)
+{
+    return &pending.lock;
 }
 
 void drupe_pending_unlock(void)
@@ -102,6 +112,7 @@ static void list_add(pending_list *list, drupe_node *node)
     list->last = node;
     list->count++;
     drupe_queue_postpone(list->queue, true);
+    drupe_idle_tell(list);
 }
 
 void drupe_pending_list_remove(pending_list *list, drupe_node *node)
@@ -250,7 +261,7 @@ drupe_mem_kind drupe_array_kind(const drupe_array *array)
 
 /* --- What is worth a node -------------------------------------------------------------------------------- */
 
-/* Whether a kernel of its own, which goes by tiles, is quicker with this operand: it is transposed. */
+/* Whether its neighbours in memory are not those along its last axis. */
 static bool is_transposed(const drupe_array *array)
 {
     ptrdiff_t near = 0;
@@ -266,14 +277,13 @@ static bool is_transposed(const drupe_array *array)
 static bool fits_operand(const drupe_array *array)
 {
     if (array->node) return true;
-    return !drupe_memory_exposed(array->memory) && !is_transposed(array) &&
-           drupe_memory_contents(array->memory) == DRUPE_OK;
+    return !drupe_memory_exposed(array->memory) && drupe_memory_contents(array->memory) == DRUPE_OK;
 }
 
 static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_t nin, int ndim, size_t size)
 {
     pthread_once(&pending.once, read_settings);
-    if (pending.off || eager || target->checked || !size || size < pending.above || ndim > DRUPE_KERNEL_DIMS)
+    if (pending.off || eager || target->checked || !size || (size < pending.above && !fusing) || ndim > DRUPE_KERNEL_DIMS)
         return false;
     for (size_t i = 0; i < nin; i++)
         if (in[i].array && !fits_operand(in[i].array)) return false;
@@ -306,7 +316,7 @@ static size_t kept_bytes(const pending_list *list)
 static bool is_full(const pending_list *list, size_t bytes)
 {
     const size_t most = KEPT_TIMES * bytes + KEPT_BYTES;
-    return list->count >= pending.most || (list->bytes > most && kept_bytes(list) > most);
+    return list->count >= pending.most || (!fusing && list->bytes > most && kept_bytes(list) > most);
 }
 
 /* --- Making ---------------------------------------------------------------------------------------------- */
@@ -319,10 +329,12 @@ static void take_array(drupe_node *node, size_t i, const drupe_array *array)
     in->offset = array->offset;
     for (int d = 0; d < node->ndim; d++) strides[d] = drupe_layout_stride(array, node->ndim, d);
     if (array->node && array->node->state != NODE_SETTLED) {
+        node->across = node->across || array->node->across;
         in->node = array->node;
         in->node->references++;
         return;
     }
+    node->across = node->across || is_transposed(array);
     in->memory = drupe_memory_retain(array->node ? array->node->memory : array->memory);
     drupe_memory_postpone(in->memory, 1);
 }

@@ -297,6 +297,13 @@ static drupe_status combine(const void *user)
     return step_combine(c->r, c->first, c->partial, c->out);
 }
 
+/* Whether the kernel "fused" has such columns: neighbours, or rows that are too short to be run through by themselves. */
+static bool runs_by_columns(const drupe_reduce_params *p)
+{
+    const drupe_i64 near = p->strides[p->ndim - 1];
+    return near == 1 || (p->stride == 1 && near == p->extent && p->ndim == 1 && p->splits == 1 && p->extent < 128);
+}
+
 /* Have the kernel that computes a pending array reduce it at the same time. False: that cannot be, and `in` is to be
  * settled. */
 static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t axes, bool spent,
@@ -308,12 +315,12 @@ static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t a
     drupe_range range;
     bool done = false;
     *status = DRUPE_OK;
-    if (!drupe_array_pending(in) || !in->size || !out->size || !drupe_pending_joins(r->target)) return false;
+    if (!drupe_array_pending(in) || in->node->across || !in->size || !out->size || !drupe_pending_joins(r->target)) return false;
     split(in, axes, &s);
     if (s.kept.ndim > DRUPE_KERNEL_DIMS || s.reduced.ndim != 1) return false;
     plan_step(r->target, &s, out->size, &step);
     const drupe_reduce_params *p = &step.p;
-    if (step.shape == SHAPE_ROW ? p->stride != 1 : p->strides[p->ndim - 1] != 1) return false;
+    if (step.shape == SHAPE_ROW ? p->stride != 1 : !runs_by_columns(p)) return false;
     const size_t count = (size_t)(p->outputs * p->splits);
     if (p->splits > 1)
         *status = drupe_array_result_known(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial);

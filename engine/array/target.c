@@ -2,7 +2,7 @@
  *
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
  * kernel at the same moment may both build it, and the second result is dropped. */
-#include "array/array_room.h"
+#include "array/node.h"
 #include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +74,7 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
 
 void drupe_array_forget(void)
 {
+    drupe_idle_stop();
     drupe_parallel_stop();
     pthread_mutex_lock(&targets.lock);
     target_entry *entry = targets.first;

@@ -129,3 +129,8 @@ void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
     text[0] = '\0';
     if (seen && seen->site_text) (void)seen->site_text(site, cell, text, size);
 }
+
+void drupe_origin_text(const drupe_origin *origin, char *text, size_t size)
+{
+    drupe_trace_place(origin->site, drupe_core_cell_number(origin->cell), text, size);
+}

@@ -19,6 +19,13 @@ drupe_status drupe_postponed_submit(drupe_queue *queue)
     return postponer ? postponer->of_queue(queue) : DRUPE_OK;
 }
 
+drupe_status drupe_postponed_flush(drupe_queue *queue)
+{
+    DRUPE_TRY(drupe_queue_let_go(queue));
+    drupe_queue_flush(queue);
+    return DRUPE_OK;
+}
+
 drupe_status drupe_postponed_readers(drupe_memory *memory)
 {
     const drupe_postponer *postponer = atomic_load_explicit(&the_postponer, memory_order_acquire);

@@ -133,6 +133,9 @@ DRUPE_API bool drupe_array_pending(const drupe_array *array);
 DRUPE_API drupe_mem_kind drupe_array_kind(const drupe_array *array);
 /* From now on (1) operations of this thread are submitted at once, until (-1) that was taken back as often. */
 DRUPE_API void drupe_array_eager(int by);
+/* From now on (1) results of this thread are pending whatever their size, and whatever memory that keeps, until (-1)
+ * that was taken back as often. drupe_array_eager() is the stronger one. */
+DRUPE_API void drupe_array_fuse(int by);
 
 /* --- Views: all in place on a view made by drupe_array_view(); none touches elements ----------------------
  */

@@ -21,6 +21,8 @@ typedef struct drupe_postponer {
 DRUPE_API void drupe_postpone_by(const drupe_postponer *postponer);
 /* Whether work is held back for this queue. */
 DRUPE_API void drupe_queue_postpone(drupe_queue *queue, bool some);
+/* Submit what is held back, and let the driver begin with what was submitted; waits for none of it. */
+DRUPE_API drupe_status drupe_postponed_flush(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* So many pieces of work more, or fewer, that are held back read this memory. */
 DRUPE_API void drupe_memory_postpone(drupe_memory *memory, int32_t by);
 
@@ -40,6 +42,8 @@ typedef struct drupe_origin {
 /* The place that the calling thread is at. To be released, on any thread. */
 DRUPE_API void drupe_origin_here(drupe_origin *origin);
 DRUPE_API void drupe_origin_release(drupe_origin *origin);
+/* The observer's words for it, such as "cell [3], line 7"; "" when there is nothing to say. Any thread. */
+DRUPE_API void drupe_origin_text(const drupe_origin *origin, char *text, size_t size);
 /* What the calling thread allocates and submits from now on is that of this place (borrowed); NULL: its own
  * again. Returns what was set before. */
 DRUPE_API const drupe_origin *drupe_origin_enter(const drupe_origin *origin);

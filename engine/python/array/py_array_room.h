@@ -30,8 +30,9 @@ drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *qu
  * cannot hold, TypeError for a complex number where the type is real. */
 bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, drupe_dtype dtype,
                             uint8_t *bytes);
-/* The number that the bytes are. New reference. */
+/* The number that the bytes are, or that a scalar is. New reference. */
 PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
+PyObject *drupe_py_number(const drupe_scalar *scalar);
 
 /* --- Arrays (array_new.c) ------------------------------------------------------------------------------ */
 
@@ -180,13 +181,18 @@ PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
+/* --- py_pending.c ---------------------------------------------------------------------------------------- */
+
+/* x.pending: None, or a Recipe of drupe/array/_recipe.py. */
+PyObject *drupe_py_array_pending(PyObject *self, void *closure);
+
 /* --- For the module ------------------------------------------------------------------------------------ */
 
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
 extern PyMethodDef drupe_py_index_functions[], drupe_py_dlpack_functions[], drupe_py_numeric_functions[];
-extern PyMethodDef drupe_py_linalg_functions[];
+extern PyMethodDef drupe_py_linalg_functions[], drupe_py_pending_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

@@ -1,0 +1,50 @@
+/* What a pending array would take to compute: for those who show it. */
+#ifndef DRUPE_ARRAY_PENDING_H
+#define DRUPE_ARRAY_PENDING_H
+
+#include "drupe/array.h"
+
+#define DRUPE_LOOK_OPERATIONS 128 /* the most that are listed */
+#define DRUPE_LOOK_INPUTS     3   /* of one operation */
+
+typedef enum drupe_look_source { DRUPE_LOOK_VALUE, DRUPE_LOOK_ARRAY, DRUPE_LOOK_NUMBER } drupe_look_source;
+
+typedef struct drupe_look_input {
+    drupe_look_source source;
+    int index;           /* VALUE: of the operation; ARRAY: among the arrays */
+    drupe_scalar scalar; /* NUMBER */
+} drupe_look_input;
+
+/* Elements in memory; the same elements in two places are one. */
+typedef struct drupe_look_array {
+    drupe_dtype dtype;
+    int ndim;
+    size_t shape[DRUPE_MAX_DIMS]; /* 1 along axes that are broadcast */
+} drupe_look_array;
+
+typedef struct drupe_look_operation {
+    const char *name;  /* as drupe_op_name(); "copy" for a change of the type. Static */
+    drupe_dtype dtype; /* of its values */
+    int ndim;
+    size_t shape[DRUPE_MAX_DIMS];
+    int kernel;     /* which one would compute it, from 0; -1: not known, as a thread is submitting it */
+    bool stored;    /* an array has its values, which are stored for that */
+    char place[96]; /* where it was called, in the observer's words; may be "" */
+    int ninputs;
+    drupe_look_input inputs[DRUPE_LOOK_INPUTS];
+} drupe_look_operation;
+
+typedef struct drupe_look {
+    int noperations, narrays;
+    int kernels; /* of these operations; 0: not known */
+    bool more;   /* there are operations that are not listed */
+    drupe_look_operation operations[DRUPE_LOOK_OPERATIONS]; /* behind those whose values they take; the last one
+                                                             * makes the array */
+    drupe_look_array arrays[DRUPE_LOOK_OPERATIONS * DRUPE_LOOK_INPUTS];
+} drupe_look;
+
+/* The operations that the array waits for, as they would be submitted if that was now. *look becomes NULL where the
+ * array is not pending; else free() it. Submits nothing. Any thread. */
+DRUPE_API drupe_status drupe_array_look(const drupe_array *array, drupe_look **look) DRUPE_MUST_CHECK;
+
+#endif
