@@ -207,6 +207,7 @@ static drupe_status settle(drupe_queue *queue, const pending_target *target, boo
 drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target)
 {
     bool done;
+    if (drupe_pending_forked()) DRUPE_TRY(drupe_queue_pace(queue)); /* tells so */
     drupe_queue_retain(queue); /* it may be that of the nodes alone */
     const drupe_status status = settle(queue, target, &done);
     drupe_queue_release(queue);

@@ -404,7 +404,8 @@ def test_threads_with_queues_of_their_own_and_little_memory(device):
     assert not wrong and not any(thread.is_alive() for thread in threads)
 
 
-def test_a_child_process_has_none_of_it(run):
+@pytest.mark.parametrize("idle", ["0", "1"])
+def test_a_child_process_has_none_of_it(run, idle):
     assert run("""if True:
         import os, threading, time
         queue = drupe.Queue("host")
@@ -447,7 +448,50 @@ def test_a_child_process_has_none_of_it(run):
         done.append(1)
         thread.join()
         print(set(ended), float(y[1]))
-    """) == "{0} 3.0\n"
+    """, DRUPE_FUSE_IDLE=idle) == "{0} 3.0\n"
+
+
+def test_what_nobody_asks_for_is_computed_once_the_queue_idles(run):
+    assert run("""if True:
+        import time
+        queue = drupe.Queue("host")
+        x = da.asarray(np.arange(30.0), queue=queue)
+        queue.wait()
+        last = drupe.trace()[-1]["id"]
+        results = []
+        for k in range(20):
+            y = x * 2 + k
+            if k % 2:
+                results.append((y, k))
+            until = time.monotonic() + 10
+            while k % 2 and not any(r["operation"] == "kernel" for r in drupe.trace(after=last)):
+                assert time.monotonic() < until
+                y.shape
+            last = drupe.trace()[-1]["id"]
+        print(all(np.array_equal(y.asnumpy(), np.arange(30.0) * 2 + k) for y, k in results))
+    """, DRUPE_FUSE_IDLE="1") == "True\n"
+
+
+def test_an_idle_queue_whose_work_fails_tells_who_reads(fresh):
+    result = fresh("""if True:
+        import time
+        import numpy as np, drupe, drupe.array as da, fault_layer
+        queue = drupe.Queue("host")
+        x = da.asarray(np.arange(30.0), queue=queue)
+        queue.wait()
+        fault_layer.plan("submit_kernel:1+=INTERNAL")
+        y = x * 2 + 1
+        until = time.monotonic() + 10
+        while not fault_layer.made() and time.monotonic() < until:
+            pass
+        fault_layer.plan(None)
+        try:
+            print(y.tolist())
+        except drupe.InternalError:
+            print("told")
+        print((x + 1).tolist()[2])
+    """, DRUPE_FUSE_IDLE="1", **ALL, **faulty.environment())
+    assert result.stdout.split() == ["told", "3.0"], result
 
 
 def test_the_end_of_a_process_with_pending_arrays(run):
