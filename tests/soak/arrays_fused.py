@@ -22,6 +22,8 @@ class Numpys:
     peek = staticmethod(lambda x: (1,))
     doubled = staticmethod(lambda x: x.copy())
     scalar = staticmethod(lambda x: (1,))
+    eagerly = staticmethod(lambda function: function())
+    fusing = staticmethod(lambda function, x: function(x))
 
     @staticmethod
     def oned(x):
@@ -68,7 +70,8 @@ class FusedSteps(Steps):
         more = {self.make: 6, self.unary: 8, self.function: 5, self.pair: 14, self.operator: 24, self.formula: 10,
                 self.in_place: 16, self.into: 5, self.assign: 12, self.reduce: 8, self.where: 6, self.clip: 4,
                 self.cast: 8, self.drop: 16, self.check: 4, self.chain: 6, self.shifted: 6, self.other: 10,
-                self.broad: 6, self.written: 4, self.wrong: 1, self.loop: 2, self.wide: 3, self.held: 3}
+                self.broad: 6, self.written: 4, self.wrong: 1, self.loop: 2, self.wide: 3, self.held: 3,
+                self.chosen: 3}
         return {step: more.get(step, max(1, weight // 3)) for step, weight in {**super().table(), **more}.items()}
 
     def shape(self):
@@ -179,6 +182,16 @@ class FusedSteps(Steps):
                               "sum([(x + k) * x for k in range(%d)][::-1])",
                               "xp.sum(xp.stack([xp.where(x > k, x, k) for k in range(%d)]), axis=0)"))
         return self.new(on(text % self.n.randrange(2, 40), name), self.queue_of[name])
+
+    def chosen(self):
+        """Where the program says how it is to be computed."""
+        name, a = self.any(kinds="iuf")
+        if name is None or not a.size:
+            return None
+        text = self.n.choice(("xp.eagerly(lambda: (x + 1) * x - 1)", "xp.eagerly(lambda: x * 2) + x",
+                              "xp.fusing(lambda x: (x * x + x) * 2, x)", "xp.fusing(lambda x: x - xp.max(x) * 1 + x, x)",
+                              "xp.fusing(lambda x: (x + 1) - xp.eagerly(lambda: x * 3), x)"))
+        return self.new(on(text, name), self.queue_of[name])
 
     def wrong(self):
         """Refused at once."""

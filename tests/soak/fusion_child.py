@@ -62,6 +62,7 @@ class Extra:
 
     def peek(self, x):
         """Properties that need no values."""
+        str(x.pending)
         return (x.shape, x.dtype, len(x.shape), x.size)
 
     def words(self, x):
@@ -91,6 +92,13 @@ class Extra:
             self.kernels.ones(x, np.int32(x.nbytes), global_size=1)
         else:
             x[...] = 1
+
+    def eagerly(self, function):
+        with da.eager():
+            return function()
+
+    def fusing(self, function, x):
+        return drupe.fuse(function)(x)
 
     def scalar(self, x):
         return x.reshape(-1)[0].item() if x.size else None
