@@ -2,6 +2,7 @@
  *
  * On devices that run the precompiled loops, the kernel "fused" interprets the description. On others a kernel is
  * printed and built for it in the background; until that is there its steps are launched one by one. */
+#include "array/fused_room.h"
 #include "array/node.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,8 +300,17 @@ static drupe_status submit_host(fusion *f, const char *label)
     return drupe_submit_kernel(&s, kernel, &range, args, DRUPE_FUSED_POINTERS + 1, NULL);
 }
 
+static drupe_status submit_printed(const fusion *f, const char *label, bool *launched)
+{
+    drupe_effects effects = {.replaces = f->replaces};
+    for (int k = 0; k < f->fused->noperands; k++)
+        *(f->fused->operands[k].output ? &effects.writes : &effects.reads) |= UINT64_C(1) << k;
+    const drupe_submission s = {.queue = f->queue, .ordered = true, .label = label, .effects = &effects};
+    return drupe_fused_launch(f->device, f->fused, &s, f->memories, launched);
+}
+
 /* From where the last operation is: that of a target is the call that this thread is in. */
-static drupe_status submit_named(fusion *f)
+static drupe_status submit_named(fusion *f, bool *launched)
 {
     char label[DRUPE_FUSE_LABEL];
     drupe_origin here = {0, NULL}, *last = &f->plan->nodes[f->to - 1]->origin;
@@ -310,7 +320,8 @@ static drupe_status submit_named(fusion *f)
     }
     drupe_fuse_label(f->plan, f->from, f->to, f->fused, last, label);
     const drupe_origin *before = drupe_origin_enter(last);
-    const drupe_status status = submit_host(f, label);
+    *launched = true;
+    const drupe_status status = f->device->builtin ? submit_host(f, label) : submit_printed(f, label, launched);
     drupe_origin_enter(before);
     drupe_origin_release(&here);
     return status;
@@ -400,6 +411,19 @@ static void undo(const fusion *f)
     }
 }
 
+/* As one kernel. `*launched` false: there is none, and nothing has happened. */
+static drupe_status submit_one(fusion *f, bool *launched)
+{
+    f->fused = calloc(1, sizeof *f->fused);
+    if (!f->fused) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
+    drupe_status status = describe(f);
+    if (status == DRUPE_OK) status = submit_named(f, launched);
+    free(f->fused);
+    f->fused = NULL;
+    if (!*launched) undo(f);
+    return status;
+}
+
 drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const pending_target *target)
 {
     drupe_node *last = plan->nodes[to - 1];
@@ -407,16 +431,10 @@ drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const
     if (target && target->node->kernel == last->kernel) f.target = target;
     DRUPE_TRY(drupe_target_get(f.queue, &f.device));
     const bool reduces = f.target && f.target->reduction;
-    if (!f.device->builtin || (to - from == 1 && !reduces) || drupe_pending_by_steps()) {
-        const drupe_status each = submit_steps(&f);
-        if (each != DRUPE_OK) undo(&f);
-        return each;
-    }
-    f.fused = calloc(1, sizeof *f.fused);
-    if (!f.fused) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
-    drupe_status status = describe(&f);
-    if (status == DRUPE_OK) status = submit_named(&f);
-    free(f.fused);
+    bool launched = false;
+    drupe_status status = DRUPE_OK;
+    if ((to - from > 1 || reduces) && !drupe_pending_by_steps()) status = submit_one(&f, &launched);
+    if (status == DRUPE_OK && !launched) status = submit_steps(&f);
     if (status != DRUPE_OK) undo(&f);
     return status;
 }

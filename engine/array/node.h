@@ -12,7 +12,7 @@
 
 #include "array/array_room.h"
 #include "drupe/postpone.h"
-#include "kernels/fused.h"
+#include "generated/drupe_fused.h"
 
 #define DRUPE_PENDING_MOST 48 /* nodes of a queue; fewer than DRUPE_FUSED_STEPS, for what a target adds */
 

@@ -28,7 +28,7 @@ typedef enum kernel_shape {
     SHAPE_UNIQUE,
     SHAPE_RANDOM,
     SHAPE_PRODUCT,
-    SHAPE_FUSED /* of the host: one kernel, which is told what to do */
+    SHAPE_FUSED /* of the host: one kernel, which is told what to do. Else there are many: fused_room.h */
 } kernel_shape;
 #define SCAN_PRODUCT 1 /* bits of a scan's variant */
 #define SCAN_SUMS    2
