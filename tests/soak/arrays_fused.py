@@ -189,7 +189,8 @@ class FusedSteps(Steps):
         if name is None or not a.size:
             return None
         text = self.n.choice(("xp.eagerly(lambda: (x + 1) * x - 1)", "xp.eagerly(lambda: x * 2) + x",
-                              "xp.fusing(lambda x: (x * x + x) * 2, x)", "xp.fusing(lambda x: x - xp.max(x) * 1 + x, x)",
+                              "xp.fusing(lambda x: (x * x + x) * 2, x)",
+                              "xp.fusing(lambda x: x - xp.max(x) * 1 + x, x)",
                               "xp.fusing(lambda x: (x + 1) - xp.eagerly(lambda: x * 3), x)"))
         return self.new(on(text, name), self.queue_of[name])
 
