@@ -18,8 +18,14 @@ import numpy as np
 
 import drupe
 import drupe.array as da
+import drupe.memory as dm
 
 from arrays_program import Different, sides
+
+try:
+    import fault_layer
+except ImportError:  # see SOAK_FAULTS of fusion.py
+    pass
 
 OUTSIDE = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, AttributeError, NameError, Different,
            drupe.DeviceError)
@@ -169,6 +175,19 @@ class Check:
 
 def program(message, device, kernels):
     """The results of each of its threads' lines."""
+    pool = dm.pool(device)
+    if message["room"]:
+        pool.trim()
+        pool.limit = pool.reserved + (message["room"] << 20)
+    try:
+        return run_threads(message, device, kernels)
+    finally:
+        if message["faults"]:
+            fault_layer.plan(None)
+        pool.limit = None
+
+
+def run_threads(message, device, kernels):
     shared_queue = drupe.Queue(device, in_order=message["in_order"])
     queues = [shared_queue, drupe.Queue(device), drupe.Queue(device, in_order=False)]
     shared = {name: (da.asarray(a, queue=shared_queue) * 1, a) for name, a in message["shared"].items()}
@@ -176,6 +195,8 @@ def program(message, device, kernels):
     if message["interrupts"]:
         threads[0].interrupts = random.Random(message["interrupts"])
     others = [threading.Thread(target=thread.run) for thread in threads[1:]]
+    if message["faults"]:
+        fault_layer.plan(message["faults"])
     for one in others:
         one.start()
     threads[0].run()
