@@ -390,7 +390,8 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
         return drupe_map_launch(target, number, &types, out, in, nin);
     }
     const drupe_mem_kind kind = strongest_kind(in, nin);
-    if (drupe_pending_make(target, number, &types, in, nin, kind, queue, ndim, shape, out, &status)) return status;
+    if (drupe_pending_make(target, number, &types, in, nin, kind, queue, ndim, shape, out, &status))
+        return status;
     return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,
                      shape, out);
 }

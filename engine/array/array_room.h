@@ -104,7 +104,7 @@ typedef struct drupe_target {
     size_t units;      /* compute units */
     size_t group;      /* work-group size of the GPU form */
     drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
-    drupe_map fused;   /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
+    drupe_map fused; /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
 /* drupe_array_result() of a type that the device has, as the caller knows. */

@@ -1,7 +1,8 @@
 /* One kernel of some nodes: its description, its memory, its submission.
  *
- * On devices that run the precompiled loops, the kernel "fused" interprets the description. On others a kernel is
- * printed and built for it in the background; until that is there its steps are launched one by one. */
+ * On devices that run the precompiled loops, the kernel "fused" interprets the description. On others a
+ * kernel is printed and built for it in the background; until that is there its steps are launched one by
+ * one. */
 #include "array/fused_room.h"
 #include "array/node.h"
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 typedef struct fusion {
     const pending_plan *plan;
-    int from, to; /* nodes of the plan */
+    int from, to;                 /* nodes of the plan */
     const pending_target *target; /* NULL unless its node is among them */
     drupe_target *device;
     drupe_queue *queue;
@@ -43,8 +44,8 @@ static int find_operand(const fusion *f, const drupe_memory *memory, const drupe
     const size_t bytes = sizeof(drupe_i64) * (size_t)f->plan->nodes[f->from]->ndim;
     for (int k = 0; k < f->fused->noperands; k++) {
         const drupe_fused_operand *one = &f->fused->operands[k];
-        if (f->memories[k] == memory && !one->output && one->base == wanted->base && one->dtype == wanted->dtype &&
-            memcmp(one->strides, wanted->strides, bytes) == 0)
+        if (f->memories[k] == memory && !one->output && one->base == wanted->base &&
+            one->dtype == wanted->dtype && memcmp(one->strides, wanted->strides, bytes) == 0)
             return k;
     }
     return -1;
@@ -112,7 +113,8 @@ static int last_use(const drupe_fused *fused, int operand)
     int last = -1;
     for (int s = 0; s < fused->nsteps; s++)
         for (int i = 0; i < drupe_op_row(fused->steps[s].op)->arity; i++)
-            if (fused->steps[s].in[i].source == FUSED_OPERAND && fused->steps[s].in[i].index == operand) last = s;
+            if (fused->steps[s].in[i].source == FUSED_OPERAND && fused->steps[s].in[i].index == operand)
+                last = s;
     return last;
 }
 
@@ -133,8 +135,9 @@ static bool may_replace(const fusion *f, int operand, const drupe_node *node)
     const drupe_fused_operand *in = &f->fused->operands[operand];
     drupe_memory *memory = f->memories[operand];
     const size_t size = drupe_dtype_size(node->dtype);
-    if (in->output || drupe_dtype_size((drupe_dtype)in->dtype) != size || drupe_memory_kind(memory) != node->kind ||
-        drupe_memory_size(memory) != node->size * size || in->base != (char *)drupe_memory_pointer(memory))
+    if (in->output || drupe_dtype_size((drupe_dtype)in->dtype) != size ||
+        drupe_memory_kind(memory) != node->kind || drupe_memory_size(memory) != node->size * size ||
+        in->base != (char *)drupe_memory_pointer(memory))
         return false;
     ptrdiff_t expected = 1;
     for (int d = node->ndim - 1; d >= 0; d--) {
@@ -183,7 +186,8 @@ static drupe_status add_outputs(fusion *f)
     return DRUPE_OK;
 }
 
-/* The target is the output of a step that copies, unless its node has no other place; or that of a reduction. */
+/* The target is the output of a step that copies, unless its node has no other place; or that of a reduction.
+ */
 static void add_target(fusion *f)
 {
     const pending_target *target = f->target;
@@ -209,7 +213,8 @@ static void add_target(fusion *f)
     (void)add_operand(f, array->memory, array->offset, array->dtype, array->strides, true);
 }
 
-/* --- The index space ------------------------------------------------------------------------------------- */
+/* --- The index space -------------------------------------------------------------------------------------
+ */
 
 static void drop_axis(drupe_fused *fused, int axis)
 {
@@ -224,7 +229,8 @@ static void drop_axis(drupe_fused *fused, int axis)
 static bool is_mergeable(const drupe_fused *fused, int d)
 {
     for (int k = 0; k < fused->noperands; k++)
-        if (fused->operands[k].strides[d] != fused->operands[k].strides[d + 1] * fused->shape[d + 1]) return false;
+        if (fused->operands[k].strides[d] != fused->operands[k].strides[d + 1] * fused->shape[d + 1])
+            return false;
     return true;
 }
 
@@ -238,7 +244,8 @@ static void simplify(drupe_fused *fused)
         drop_axis(fused, d);
     }
     bool flat = fused->ndim <= 1;
-    for (int k = 0; flat && k < fused->noperands; k++) flat = fused->ndim == 0 || fused->operands[k].strides[0] == 1;
+    for (int k = 0; flat && k < fused->noperands; k++)
+        flat = fused->ndim == 0 || fused->operands[k].strides[0] == 1;
     if (flat) fused->ndim = 0;
 }
 
@@ -258,7 +265,8 @@ static drupe_status describe(fusion *f)
     return DRUPE_OK;
 }
 
-/* --- Submission ------------------------------------------------------------------------------------------ */
+/* --- Submission ------------------------------------------------------------------------------------------
+ */
 
 static drupe_status submit_host(fusion *f, const char *label)
 {
@@ -269,7 +277,8 @@ static drupe_status submit_host(fusion *f, const char *label)
     drupe_arg args[DRUPE_FUSED_POINTERS + 1] = {{DRUPE_ARG_VALUE, sizeof fused, &fused}};
     drupe_effects effects = {.replaces = f->replaces << 1};
     drupe_range range;
-    for (int k = 0; k < DRUPE_FUSED_POINTERS; k++) args[k + 1] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[k]};
+    for (int k = 0; k < DRUPE_FUSED_POINTERS; k++)
+        args[k + 1] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[k]};
     for (int k = 0; k < f->fused->noperands; k++) {
         pointers[k] = drupe_memory_pointer(f->memories[k]);
         memories[k + 1] = f->memories[k];
@@ -321,13 +330,15 @@ static drupe_status submit_named(fusion *f, bool *launched)
     drupe_fuse_label(f->plan, f->from, f->to, f->fused, last, label);
     const drupe_origin *before = drupe_origin_enter(last);
     *launched = true;
-    const drupe_status status = f->device->builtin ? submit_host(f, label) : submit_printed(f, label, launched);
+    const drupe_status status =
+        f->device->builtin ? submit_host(f, label) : submit_printed(f, label, launched);
     drupe_origin_enter(before);
     drupe_origin_release(&here);
     return status;
 }
 
-/* --- One by one ------------------------------------------------------------------------------------------ */
+/* --- One by one ------------------------------------------------------------------------------------------
+ */
 
 /* What the step takes as an array; borrowed. */
 static void as_array(const fusion *f, drupe_node *node, unsigned i, drupe_array *array)
@@ -383,7 +394,8 @@ static void let_spent(const fusion *f, int n)
         drupe_node *node = f->plan->nodes[i];
         bool needed = node->output || !node->memory;
         for (int k = n + 1; !needed && k < f->to; k++)
-            for (unsigned j = 0; j < f->plan->nodes[k]->nin; j++) needed |= f->plan->nodes[k]->in[j].node == node;
+            for (unsigned j = 0; j < f->plan->nodes[k]->nin; j++)
+                needed |= f->plan->nodes[k]->in[j].node == node;
         if (needed) continue;
         drupe_memory_release(node->memory);
         node->memory = NULL;

@@ -1,7 +1,8 @@
 /* What a kernel of several operations is called: "sqrt, multiply, add: lines 3-4".
  *
  * A submission has one place, that of its last operation. Its label tells the lines of all where there are
- * several, since labels are shown wherever places are: in traces, views, profiles and messages of failures. */
+ * several, since labels are shown wherever places are: in traces, views, profiles and messages of failures.
+ */
 #include "array/node.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #define PLACE_MOST 96
 #define LINES_MOST 36 /* bytes of the label that lines may take */
 
-/* --- Operations ------------------------------------------------------------------------------------------ */
+/* --- Operations ------------------------------------------------------------------------------------------
+ */
 
 #define COUNTED 3 /* so many of one kind in a row are "add x3" */
 
@@ -40,7 +42,8 @@ static void name_steps(const drupe_fused *fused, char *text, size_t size)
     }
 }
 
-/* --- Lines ----------------------------------------------------------------------------------------------- */
+/* --- Lines -----------------------------------------------------------------------------------------------
+ */
 
 /* A text such as "cell [3], line 7 of tools.py" is this line, and what is around it. */
 typedef struct place {
@@ -64,7 +67,8 @@ static void place_read(const drupe_origin *origin, place *at)
 
 static bool same_text(const place *a, const place *b)
 {
-    return a->before == b->before && memcmp(a->text, b->text, a->before) == 0 && strcmp(a->behind, b->behind) == 0;
+    return a->before == b->before && memcmp(a->text, b->text, a->before) == 0 &&
+           strcmp(a->behind, b->behind) == 0;
 }
 
 typedef struct lines {
@@ -116,17 +120,18 @@ static size_t lines_text(const lines *all, char *text)
     used += (size_t)snprintf(text, LINES_MOST, ": line%s ", all->count > 1 ? "s" : "");
     for (int i = 0, next; i < all->count && used < most; i = next) {
         for (next = i + 1; next < all->count && all->of[next] == all->of[next - 1] + 1;) next++;
-        used += (size_t)snprintf(text + used, LINES_MOST - used, next > i + 1 ? "%s%lu-%lu" : "%s%lu", i ? ", " : "",
-                                 all->of[i], all->of[next - 1]);
+        used += (size_t)snprintf(text + used, LINES_MOST - used, next > i + 1 ? "%s%lu-%lu" : "%s%lu",
+                                 i ? ", " : "", all->of[i], all->of[next - 1]);
     }
     if (used >= most)
-        used = (size_t)snprintf(text, LINES_MOST, ": some of lines %lu-%lu", all->of[0], all->of[all->count - 1]);
+        used = (size_t)snprintf(text, LINES_MOST, ": some of lines %lu-%lu", all->of[0],
+                                all->of[all->count - 1]);
     if (used < most) used += (size_t)snprintf(text + used, LINES_MOST - used, "%s", more);
     return used < LINES_MOST ? used : LINES_MOST - 1;
 }
 
-void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused, const drupe_origin *last,
-                      char label[DRUPE_FUSE_LABEL])
+void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused,
+                      const drupe_origin *last, char label[DRUPE_FUSE_LABEL])
 {
     lines all;
     char where[LINES_MOST];

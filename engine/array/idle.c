@@ -1,7 +1,7 @@
 /* The thread "drupe-settle": what is pending is submitted by itself once its queue has nothing to do.
  *
- * A program that has asked for something and goes on with other things would find it undone otherwise. The thread
- * looks at the lists at intervals while there are any, and sleeps for good after a while without. */
+ * A program that has asked for something and goes on with other things would find it undone otherwise. The
+ * thread looks at the lists at intervals while there are any, and sleeps for good after a while without. */
 #include "array/node.h"
 #include "base/service.h"
 #include <stdatomic.h>

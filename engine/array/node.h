@@ -1,9 +1,9 @@
 /* Pending arrays: expressions whose values nobody has needed yet.
  *
- * A node is one element-wise operation that was called and not submitted. An array that is pending has its node
- * instead of memory; nodes have the nodes and the memory that they take. Those of a queue are in a list, in the
- * order of the calls. To settle is to submit all of a queue's list as few kernels (plan.c, fuse.c), which leave the
- * values of the nodes that an array still has, or that another kernel needs.
+ * A node is one element-wise operation that was called and not submitted. An array that is pending has its
+ * node instead of memory; nodes have the nodes and the memory that they take. Those of a queue are in a list,
+ * in the order of the calls. To settle is to submit all of a queue's list as few kernels (plan.c, fuse.c),
+ * which leave the values of the nodes that an array still has, or that another kernel needs.
  *
  * Locks: one mutex of pending.c guards nodes and lists. It is never held while something is submitted or
  * allocated. Who settles a queue is written into its list; other threads wait for that one. */
@@ -11,6 +11,7 @@
 #define DRUPE_ARRAY_NODE_H
 
 #include "array/array_room.h"
+#include "drupe/array_pending.h"
 #include "drupe/postpone.h"
 #include "generated/drupe_fused.h"
 
@@ -43,8 +44,8 @@ typedef struct drupe_node {
     drupe_mem_kind kind;
     drupe_queue *queue; /* retained */
     drupe_origin origin;
-    drupe_memory *memory; /* retained, once SETTLED */
-    drupe_error *error;   /* malloc'ed, once FAILED */
+    drupe_memory *memory;             /* retained, once SETTLED */
+    drupe_error *error;               /* malloc'ed, once FAILED */
     struct drupe_node *next, *before; /* in its queue's list */
     /* plan.c's, while it is SETTLING: */
     int level, kernel, step;
@@ -65,15 +66,15 @@ static inline ptrdiff_t *node_strides(drupe_node *node, size_t input)
 
 /* --- pending.c ------------------------------------------------------------------------------------------ */
 
-/* Make `out`, which has no memory, a pending array: the result of the operation, whose types and shape are known. False:
- * it has to be computed at once; then `in` has no pending array left, or `status` says why. */
-bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in, size_t nin,
-                        drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape, drupe_array *out,
-                        drupe_status *status);
-/* The same for an output that is given; it is pending itself, or has memory that the operation's operands do not
- * overlap, but for equal views. */
-bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in, size_t nin,
+/* Make `out`, which has no memory, a pending array: the result of the operation, whose types and shape are
+ * known. False: it has to be computed at once; then `in` has no pending array left, or `status` says why. */
+bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape,
                         drupe_array *out, drupe_status *status);
+/* The same for an output that is given; it is pending itself, or has memory that the operation's operands do
+ * not overlap, but for equal views. */
+bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_array *out, drupe_status *status);
 /* Settle all of these operands that are pending. */
 drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin);
 /* One reference of an array to its node more, or fewer. */
@@ -108,7 +109,7 @@ typedef struct pending_list {
     drupe_queue *queue; /* borrowed from its nodes */
     drupe_node *first, *last;
     unsigned count;
-    size_t bytes;      /* of the memory that they take, counted each time */
+    size_t bytes; /* of the memory that they take, counted each time */
     bool settling;
     pthread_t settler;
     const struct pending_plan *plan; /* the settler's, while it is at it */
@@ -122,10 +123,11 @@ typedef struct pending_list {
 typedef struct pending_target {
     drupe_node *node;
     bool spent; /* one array that has the node is to be dropped: its values are not stored for that */
-    const drupe_array *array; /* with memory: of the node's shape and type, or where the reduction's results go */
-    const drupe_fused_reduction *reduction;  /* but for `step` and `out`; NULL: none */
-    const drupe_range *range;                /* of work-items, for it */
-    drupe_status (*then)(const void *user);  /* called behind its kernel; NULL: nothing */
+    const drupe_array
+        *array; /* with memory: of the node's shape and type, or where the reduction's results go */
+    const drupe_fused_reduction *reduction; /* but for `step` and `out`; NULL: none */
+    const drupe_range *range;               /* of work-items, for it */
+    drupe_status (*then)(const void *user); /* called behind its kernel; NULL: nothing */
     const void *user;
     bool *done; /* becomes true when its kernel was submitted */
 } pending_target;
@@ -135,7 +137,8 @@ void drupe_pending_open(void);
 /* Submit all that is pending on the queue. `target` may be NULL. */
 drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target);
 
-/* --- idle.c ----------------------------------------------------------------------------------------------- */
+/* --- idle.c -----------------------------------------------------------------------------------------------
+ */
 
 /* A node has come to the list, which is to be settled once nobody adds to it. Needs the lock. */
 void drupe_idle_tell(pending_list *list);
@@ -160,12 +163,13 @@ bool drupe_node_input_same(const drupe_node *a, size_t i, const drupe_node *b, s
 /* Submit nodes [from, to) of the plan as one kernel. The outputs get `memory`. */
 drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const pending_target *target);
 
-/* --- fuse_label.c ---------------------------------------------------------------------------------------- */
+/* --- fuse_label.c ----------------------------------------------------------------------------------------
+ */
 
 #define DRUPE_FUSE_LABEL 56 /* bytes, as in the records of the trace */
-/* What the kernel of nodes [from, to) is called: its operations, and their lines where they are several. The place of
- * the submission is `last`. */
-void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused, const drupe_origin *last,
-                      char label[DRUPE_FUSE_LABEL]);
+/* What the kernel of nodes [from, to) is called: its operations, and their lines where they are several. The
+ * place of the submission is `last`. */
+void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused,
+                      const drupe_origin *last, char label[DRUPE_FUSE_LABEL]);
 
 #endif

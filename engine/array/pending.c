@@ -6,7 +6,8 @@
 
 /* Elements below which an operation is submitted at once: measured, see docs/internals/recipes.md. */
 #define ABOVE_HOST 32768
-/* What expressions keep alive that nobody else has: so many times the result that is being added, and some. */
+/* What expressions keep alive that nobody else has: so many times the result that is being added, and some.
+ */
 #define KEPT_TIMES 2
 #define KEPT_BYTES ((size_t)1 << 20)
 
@@ -246,14 +247,16 @@ static drupe_status take_values(drupe_array *array)
 
 drupe_status drupe_array_settle(const drupe_array *array)
 {
-    drupe_array *own = (drupe_array *)(uintptr_t)array; /* the same array, seen after its values were asked for */
+    drupe_array *own =
+        (drupe_array *)(uintptr_t)array; /* the same array, seen after its values were asked for */
     for (int tries = 0; own->node; tries++) {
         pthread_mutex_lock(&pending.lock);
         if (own->node && own->node->state >= NODE_SETTLED) return take_values(own);
         pthread_mutex_unlock(&pending.lock);
         if (tries == 2)
-            return drupe_error_set(DRUPE_E_BUSY, "This array is being computed by the call that was interrupted "
-                                                 "for this one, so it has no values yet.");
+            return drupe_error_set(DRUPE_E_BUSY,
+                                   "This array is being computed by the call that was interrupted "
+                                   "for this one, so it has no values yet.");
         DRUPE_TRY(drupe_pending_settle(own->queue, NULL));
     }
     return DRUPE_OK;
@@ -280,7 +283,8 @@ drupe_mem_kind drupe_array_kind(const drupe_array *array)
     return array->node ? array->node->kind : drupe_memory_kind(array->memory);
 }
 
-/* --- What is worth a node -------------------------------------------------------------------------------- */
+/* --- What is worth a node --------------------------------------------------------------------------------
+ */
 
 /* Whether its neighbours in memory are not those along its last axis. */
 static bool is_transposed(const drupe_array *array)
@@ -304,7 +308,8 @@ static bool fits_operand(const drupe_array *array)
 static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_t nin, int ndim, size_t size)
 {
     pthread_once(&pending.once, read_settings);
-    if (pending.off || eager || target->checked || !size || (size < pending.above && !fusing) || ndim > DRUPE_KERNEL_DIMS)
+    if (pending.off || eager || target->checked || !size || (size < pending.above && !fusing) ||
+        ndim > DRUPE_KERNEL_DIMS)
         return false;
     for (size_t i = 0; i < nin; i++)
         if (in[i].array && !fits_operand(in[i].array)) return false;
@@ -340,7 +345,8 @@ static bool is_full(const pending_list *list, size_t bytes)
     return list->count >= pending.most || (!fusing && list->bytes > most && kept_bytes(list) > most);
 }
 
-/* --- Making ---------------------------------------------------------------------------------------------- */
+/* --- Making ----------------------------------------------------------------------------------------------
+ */
 
 static void take_array(drupe_node *node, size_t i, const drupe_array *array)
 {
@@ -361,8 +367,8 @@ static void take_array(drupe_node *node, size_t i, const drupe_array *array)
 }
 
 /* A node without inputs, which belongs to nobody. */
-static drupe_node *node_new(int op, const op_types *types, size_t nin, drupe_mem_kind kind, drupe_queue *queue,
-                            int ndim, const size_t *shape)
+static drupe_node *node_new(int op, const op_types *types, size_t nin, drupe_mem_kind kind,
+                            drupe_queue *queue, int ndim, const size_t *shape)
 {
     drupe_node *node = malloc(sizeof *node + sizeof(ptrdiff_t) * (1 + nin) * (size_t)ndim);
     if (!node) return NULL;
@@ -423,11 +429,13 @@ static drupe_status node_enter(drupe_node *node, const drupe_operand *in)
     return DRUPE_OK;
 }
 
-static drupe_node *make_node(int op, const op_types *types, const drupe_operand *in, size_t nin, drupe_mem_kind kind,
-                             drupe_queue *queue, int ndim, const size_t *shape, drupe_status *status)
+static drupe_node *make_node(int op, const op_types *types, const drupe_operand *in, size_t nin,
+                             drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape,
+                             drupe_status *status)
 {
     drupe_node *node = node_new(op, types, nin, kind, queue, ndim, shape);
-    *status = node ? take_constants(node, in) : drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
+    *status = node ? take_constants(node, in)
+                   : drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
     if (*status == DRUPE_OK) *status = node_enter(node, in);
     if (*status == DRUPE_OK) return node;
     if (node) node_free(node);
@@ -455,9 +463,9 @@ static size_t size_of(int ndim, const size_t *shape)
     return size;
 }
 
-bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in, size_t nin,
-                        drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape, drupe_array *out,
-                        drupe_status *status)
+bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape,
+                        drupe_array *out, drupe_status *status)
 {
     *status = DRUPE_OK;
     if (!is_wanted(target, in, nin, ndim, size_of(ndim, shape))) {
@@ -469,7 +477,8 @@ bool drupe_pending_make(const drupe_target *target, int op, const op_types *type
     return true;
 }
 
-/* --- Into arrays that are there -------------------------------------------------------------------------- */
+/* --- Into arrays that are there --------------------------------------------------------------------------
+ */
 
 /* The values of `node` (taken), cast to `dtype`. */
 static drupe_node *node_cast(drupe_node *node, drupe_dtype dtype, drupe_status *status)
@@ -486,7 +495,8 @@ static drupe_node *node_cast(drupe_node *node, drupe_dtype dtype, drupe_status *
     return cast;
 }
 
-/* Whether some other work that is pending reads the memory of `out`, or reads it in another way. Needs the lock. */
+/* Whether some other work that is pending reads the memory of `out`, or reads it in another way. Needs the
+ * lock. */
 static bool is_read(const drupe_array *out, const drupe_node *last)
 {
     const pending_list *list = drupe_pending_list(out->queue);
@@ -494,7 +504,8 @@ static bool is_read(const drupe_array *out, const drupe_node *last)
         for (unsigned i = 0; i < node->nin; i++) {
             const node_input *in = &node->in[i];
             if (in->memory != out->memory) continue;
-            if (node != last || in->offset != out->offset || in->dtype != out->dtype || node->ndim != out->ndim)
+            if (node != last || in->offset != out->offset || in->dtype != out->dtype ||
+                node->ndim != out->ndim)
                 return true;
             for (int d = 0; d < out->ndim; d++)
                 if (out->shape[d] > 1 && node_strides((drupe_node *)(uintptr_t)node, i)[d] != out->strides[d])
@@ -524,8 +535,8 @@ static bool is_shared(const drupe_node *node)
     return shared;
 }
 
-bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in, size_t nin,
-                        drupe_array *out, drupe_status *status)
+bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_array *out, drupe_status *status)
 {
     bool some = out->node != NULL;
     for (size_t i = 0; i < nin; i++) some = some || (in[i].array && in[i].array->node);

@@ -1,9 +1,9 @@
 /* From a list of nodes to kernels.
  *
- * What has one index space and needs no values that come from another one goes into one kernel: a node's level
- * is how often the shape changes on the longest way to it, since an operand that is broadcast is computed at its
- * own size, by a kernel before. Nodes of one level and shape are taken in the order of the calls, and cut where a kernel
- * would have more operands, constants or values at a time than it can. */
+ * What has one index space and needs no values that come from another one goes into one kernel: a node's
+ * level is how often the shape changes on the longest way to it, since an operand that is broadcast is
+ * computed at its own size, by a kernel before. Nodes of one level and shape are taken in the order of the
+ * calls, and cut where a kernel would have more operands, constants or values at a time than it can. */
 #include "array/node.h"
 #include <string.h>
 
@@ -22,12 +22,14 @@ static bool same_space(const drupe_node *a, const drupe_node *b)
 bool drupe_node_input_same(const drupe_node *a, size_t i, const drupe_node *b, size_t k)
 {
     const node_input *one = &a->in[i], *other = &b->in[k];
-    if (one->memory != other->memory || one->offset != other->offset || one->dtype != other->dtype) return false;
+    if (one->memory != other->memory || one->offset != other->offset || one->dtype != other->dtype)
+        return false;
     const ptrdiff_t *strides = a->axes + (1 + i) * (size_t)a->ndim;
     return memcmp(strides, b->axes + (1 + k) * (size_t)b->ndim, (size_t)a->ndim * sizeof *strides) == 0;
 }
 
-/* --- Levels ---------------------------------------------------------------------------------------------- */
+/* --- Levels ----------------------------------------------------------------------------------------------
+ */
 
 /* Whether the values of an input come from a kernel of their own, as they are broadcast. */
 static bool is_other_space(const drupe_node *node, const drupe_node *input)
@@ -69,7 +71,8 @@ static void sort_nodes(pending_plan *plan)
         for (int i = 0; i < plan->count; i++) {
             if (taken[i] || plan->nodes[i]->level != level) continue;
             for (int k = i; k < plan->count; k++) {
-                if (taken[k] || plan->nodes[k]->level != level || !same_space(plan->nodes[i], plan->nodes[k])) continue;
+                if (taken[k] || plan->nodes[k]->level != level || !same_space(plan->nodes[i], plan->nodes[k]))
+                    continue;
                 taken[k] = true;
                 sorted[count++] = plan->nodes[k];
             }
@@ -78,7 +81,8 @@ static void sort_nodes(pending_plan *plan)
     memcpy(plan->nodes, sorted, (size_t)count * sizeof *sorted);
 }
 
-/* --- Cutting --------------------------------------------------------------------------------------------- */
+/* --- Cutting ---------------------------------------------------------------------------------------------
+ */
 
 /* Whether it is memory for the kernel: not computed by it. */
 static bool is_leaf(const cut *c, const node_input *in)
@@ -89,9 +93,10 @@ static bool is_leaf(const cut *c, const node_input *in)
 static int leaf_of(const cut *c, const drupe_node *node, unsigned i)
 {
     for (int k = 0; k < c->leaves; k++) {
-        if (node->in[i].node ? c->inputs[k]->node == node->in[i].node
-                             : c->inputs[k]->memory && drupe_node_input_same(node, i, c->of[k],
-                                                                             (size_t)(c->inputs[k] - c->of[k]->in)))
+        if (node->in[i].node
+                ? c->inputs[k]->node == node->in[i].node
+                : c->inputs[k]->memory &&
+                      drupe_node_input_same(node, i, c->of[k], (size_t)(c->inputs[k] - c->of[k]->in)))
             return k;
     }
     return -1;
@@ -122,9 +127,11 @@ static bool add(const pending_plan *plan, cut *c, int at)
         c->inputs[c->leaves] = in;
         c->of[c->leaves++] = node;
     }
-    /* Those that it takes for the last time are still needed while it is computed, so that is checked first. */
+    /* Those that it takes for the last time are still needed while it is computed, so that is checked first.
+     */
     const int values = alive(plan, c, at + 1);
-    if (c->constants > DRUPE_FUSED_CONSTANTS || c->nodes > DRUPE_FUSED_STEPS || values >= DRUPE_FUSED_SLOTS) goto full;
+    if (c->constants > DRUPE_FUSED_CONSTANTS || c->nodes > DRUPE_FUSED_STEPS || values >= DRUPE_FUSED_SLOTS)
+        goto full;
     for (unsigned i = 0; i < node->nin; i++)
         if (node->in[i].node && node->in[i].node->state == NODE_SETTLING) node->in[i].node->uses--;
     if (c->leaves + alive(plan, c, at + 1) <= DRUPE_FUSED_OPERANDS) return true;
@@ -141,7 +148,8 @@ static void cut_kernels(pending_plan *plan)
     cut c = {.number = 0};
     for (int i = 0; i < plan->count; i++) {
         const drupe_node *before = i ? plan->nodes[i - 1] : NULL;
-        const bool next = before && (before->level != plan->nodes[i]->level || !same_space(before, plan->nodes[i]));
+        const bool next =
+            before && (before->level != plan->nodes[i]->level || !same_space(before, plan->nodes[i]));
         if (next) c = (cut){.number = c.number + 1};
         if (add(plan, &c, i)) continue;
         c = (cut){.number = c.number + 1};

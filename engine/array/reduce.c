@@ -167,7 +167,8 @@ static step_end end_of(const reduction *r, const drupe_array *array, bool writes
 
 static void range_of(const drupe_target *t, const reduce_step *step, drupe_range *range)
 {
-    const size_t tasks = (size_t)(step->p.outputs * step->p.splits), each = (size_t)(step->p.extent / step->p.splits + 1);
+    const size_t tasks = (size_t)(step->p.outputs * step->p.splits),
+                 each = (size_t)(step->p.extent / step->p.splits + 1);
     if (t->gpu_form)
         drupe_target_range(t, tasks * (size_t)step->p.team, 1, range);
     else
@@ -283,7 +284,8 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
     return status;
 }
 
-/* --- Of expressions -------------------------------------------------------------------------------------- */
+/* --- Of expressions --------------------------------------------------------------------------------------
+ */
 
 typedef struct combination {
     const reduction *r;
@@ -297,15 +299,17 @@ static drupe_status combine(const void *user)
     return step_combine(c->r, c->first, c->partial, c->out);
 }
 
-/* Whether the kernel "fused" has such columns: neighbours, or rows that are too short to be run through by themselves. */
+/* Whether the kernel "fused" has such columns: neighbours, or rows that are too short to be run through by
+ * themselves. */
 static bool runs_by_columns(const drupe_reduce_params *p)
 {
     const drupe_i64 near = p->strides[p->ndim - 1];
-    return near == 1 || (p->stride == 1 && near == p->extent && p->ndim == 1 && p->splits == 1 && p->extent < 128);
+    return near == 1 ||
+           (p->stride == 1 && near == p->extent && p->ndim == 1 && p->splits == 1 && p->extent < 128);
 }
 
-/* Have the kernel that computes a pending array reduce it at the same time. False: that cannot be, and `in` is to be
- * settled. */
+/* Have the kernel that computes a pending array reduce it at the same time. False: that cannot be, and `in`
+ * is to be settled. */
 static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t axes, bool spent,
                            const drupe_array *out, drupe_status *status)
 {
@@ -315,7 +319,9 @@ static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t a
     drupe_range range;
     bool done = false;
     *status = DRUPE_OK;
-    if (!drupe_array_pending(in) || in->node->across || !in->size || !out->size || !drupe_pending_joins(r->target)) return false;
+    if (!drupe_array_pending(in) || in->node->across || !in->size || !out->size ||
+        !drupe_pending_joins(r->target))
+        return false;
     split(in, axes, &s);
     if (s.kept.ndim > DRUPE_KERNEL_DIMS || s.reduced.ndim != 1) return false;
     plan_step(r->target, &s, out->size, &step);
@@ -326,7 +332,8 @@ static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t a
         *status = drupe_array_result_known(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial);
     if (*status != DRUPE_OK) return true;
     const drupe_array *to = p->splits > 1 ? &partial : out;
-    drupe_fused_reduction joined = {.op = r->op, .column = step.shape == SHAPE_COLUMN, .compute = (drupe_i32)r->compute, .params = *p};
+    drupe_fused_reduction joined = {
+        .op = r->op, .column = step.shape == SHAPE_COLUMN, .compute = (drupe_i32)r->compute, .params = *p};
     joined.params.in_dtype = (drupe_i32)in->dtype;
     joined.params.out_dtype = (drupe_i32)to->dtype;
     range_of(r->target, &step, &range);

@@ -6,7 +6,8 @@
 #define SLICE_NS    UINT64_C(1000000) /* between looks at whether another thread is done */
 #define CIRCLE_MOST 100               /* threads that wait one for the other; of more none is missed for long */
 
-/* --- One at a time --------------------------------------------------------------------------------------- */
+/* --- One at a time ---------------------------------------------------------------------------------------
+ */
 
 static bool is_own(const pending_list *list)
 {
@@ -54,7 +55,8 @@ static pending_list *begin(drupe_queue *queue, drupe_status *status, bool *circu
     return list;
 }
 
-/* --- The end of a kernel's nodes -------------------------------------------------------------------------- */
+/* --- The end of a kernel's nodes --------------------------------------------------------------------------
+ */
 
 /* False: there is no memory for that. It stays pending, and fails again. */
 static bool node_fail(drupe_node *node)
@@ -121,7 +123,8 @@ static void finish(pending_list *list, pending_plan *plan)
     drupe_nodes_free(gone);
 }
 
-/* --- All of it ------------------------------------------------------------------------------------------- */
+/* --- All of it -------------------------------------------------------------------------------------------
+ */
 
 /* Whether a node that this kernel takes has failed; then that is the thread's error. */
 static bool takes_failed(const pending_plan *plan, int from, int to)
@@ -137,8 +140,8 @@ static bool takes_failed(const pending_plan *plan, int from, int to)
     return false;
 }
 
-/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before. False: a
- * failure could not be noted. */
+/* `keep`: only the outputs are settled. All else was computed for a reduction, and is pending as before.
+ * False: a failure could not be noted. */
 static bool kernel_done(const pending_plan *plan, int from, int to, drupe_status status, bool keep)
 {
     bool noted = true;
@@ -159,8 +162,7 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
     for (int from = 0, to; from < plan->count; from = to) {
         for (to = from + 1; to < plan->count && plan->nodes[to]->kernel == plan->nodes[from]->kernel;) to++;
         const bool failed = takes_failed(plan, from, to);
-        drupe_status status =
-            failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
+        drupe_status status = failed ? drupe_error_last()->status : drupe_fuse_submit(plan, from, to, target);
         if (status != DRUPE_OK && is_passing(status)) return status;
         const bool wanted = target && target->node->kernel == plan->nodes[from]->kernel;
         const bool noted =

@@ -53,8 +53,7 @@ void drupe_memory_postpone(drupe_memory *memory, int32_t by)
 
 bool drupe_memory_exposed(const drupe_memory *memory)
 {
-    return memory->imported ||
-           atomic_load_explicit(&((drupe_memory *)memory)->exposed, memory_order_relaxed);
+    return memory->imported || atomic_load_explicit(&((drupe_memory *)memory)->exposed, memory_order_relaxed);
 }
 
 bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)

@@ -119,7 +119,8 @@ drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_
 /* The waiter's step: launch what can be. True when something moved. */
 bool drupe_unordered_serve(drupe_queue *queue);
 
-/* --- postpone.c: work that is held back by who builds on core --------------------------------------------- */
+/* --- postpone.c: work that is held back by who builds on core ---------------------------------------------
+ */
 
 drupe_status drupe_postponed_submit(drupe_queue *queue) DRUPE_MUST_CHECK;
 drupe_status drupe_postponed_readers(drupe_memory *memory) DRUPE_MUST_CHECK;

@@ -49,9 +49,9 @@ DRUPE_API drupe_dtype drupe_dtype_promote(drupe_dtype a, drupe_dtype b);
 
 /* Zeroed = empty: drupe_array_clear() of a zeroed or cleared array does nothing. */
 typedef struct drupe_array {
-    drupe_memory *memory;     /* retained; NULL while it is pending */
-    struct drupe_node *node; /* retained; NULL unless it is pending: see drupe_array_settle() */
-    drupe_queue *queue;   /* retained */
+    drupe_memory *memory;    /* retained; NULL while it is pending */
+    struct drupe_node *node; /* retained; NULL unless it is pending: see drupe/array_pending.h */
+    drupe_queue *queue;      /* retained */
     drupe_dtype dtype;
     int ndim;
     size_t offset; /* elements from the allocation's start to element [0, ..., 0] */
@@ -117,26 +117,6 @@ DRUPE_API void *drupe_array_pointer(const drupe_array *array);
  * shared and host memory, and all on CPUs. */
 DRUPE_API bool drupe_array_host_reaches(const drupe_array *array);
 
-/* --- Pending arrays --------------------------------------------------------------------------------------
- *
- * The result of an element-wise operation on many elements is pending: it has no memory, and nothing was submitted
- * yet, so that several operations can become one kernel. drupe_array_apply(), _reduce(), _assign() (as a source), _view() and _clear()
- * take pending arrays; everything else wants them settled first. All that is pending on a queue is settled by any
- * other submission to it, by a wait for it, and by what writes memory that it reads: see drupe/postpone.h. */
-
-/* Have the values of a pending array submitted; it is an array like all others then. Does nothing for others. */
-DRUPE_API drupe_status drupe_array_settle(const drupe_array *array) DRUPE_MUST_CHECK;
-/* The same for all there are, of all queues. */
-DRUPE_API drupe_status drupe_array_settle_all(void) DRUPE_MUST_CHECK;
-DRUPE_API bool drupe_array_pending(const drupe_array *array);
-/* The kind of memory that it has or will have. */
-DRUPE_API drupe_mem_kind drupe_array_kind(const drupe_array *array);
-/* From now on (1) operations of this thread are submitted at once, until (-1) that was taken back as often. */
-DRUPE_API void drupe_array_eager(int by);
-/* From now on (1) results of this thread are pending whatever their size, and whatever memory that keeps, until (-1)
- * that was taken back as often. drupe_array_eager() is the stronger one. */
-DRUPE_API void drupe_array_fuse(int by);
-
 /* --- Views: all in place on a view made by drupe_array_view(); none touches elements ----------------------
  */
 
@@ -201,8 +181,9 @@ DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, ui
                                           drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
 
 /* The same for a caller that drops `in` afterwards, if `spent`. */
-DRUPE_API drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
-                                               drupe_dtype dtype, bool spent, drupe_array *out) DRUPE_MUST_CHECK;
+DRUPE_API drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *in, uint32_t axes,
+                                               bool keepdims, drupe_dtype dtype, bool spent,
+                                               drupe_array *out) DRUPE_MUST_CHECK;
 
 /* dst[...] = src, broadcast to dst's shape and cast to its type (any type to any type). Arrays of one queue,
  * or of different queues, contexts and backends (then copied through). Arrays that borrow the same bytes of
@@ -210,9 +191,10 @@ DRUPE_API drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *i
  * other work is the caller's, since queues know each other's handles and not each other's addresses. */
 DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src) DRUPE_MUST_CHECK;
 
-/* A new array on the queue and in the kind of memory of `src`, with its elements in another type, or the same. `out`
- * must be empty. */
-DRUPE_API drupe_status drupe_array_cast(const drupe_array *src, drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
+/* A new array on the queue and in the kind of memory of `src`, with its elements in another type, or the
+ * same. `out` must be empty. */
+DRUPE_API drupe_status drupe_array_cast(const drupe_array *src, drupe_dtype dtype,
+                                        drupe_array *out) DRUPE_MUST_CHECK;
 
 /* dst[i] = start + i*step for a one-dimensional dst: integers exactly in int64, floats as start + i*step in
  * double and rounded once. */

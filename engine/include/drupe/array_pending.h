@@ -1,8 +1,35 @@
-/* What a pending array would take to compute: for those who show it. */
+/* Pending arrays: results whose values nobody has needed yet.
+ *
+ * The result of an element-wise operation on many elements is pending: it has no memory, and nothing was
+ * submitted yet, so that several operations can become one kernel. drupe_array_apply(), _reduce(), _assign()
+ * (as a source), _cast(), _view() and _clear() take pending arrays; everything else wants them settled first.
+ * All that is pending on a queue is settled by any other submission to it, by a wait for it, and by what
+ * writes memory that it reads (drupe/postpone.h), and by itself when the queue has had nothing to do for some
+ * milliseconds. Results have the bits that they would have if nothing was pending.
+ *
+ * Threads: as in drupe/array.h. */
 #ifndef DRUPE_ARRAY_PENDING_H
 #define DRUPE_ARRAY_PENDING_H
 
 #include "drupe/array.h"
+
+/* Have the values of a pending array submitted; it is an array like all others then. Does nothing for others.
+ */
+DRUPE_API drupe_status drupe_array_settle(const drupe_array *array) DRUPE_MUST_CHECK;
+/* The same for all there are, of all queues. */
+DRUPE_API drupe_status drupe_array_settle_all(void) DRUPE_MUST_CHECK;
+DRUPE_API bool drupe_array_pending(const drupe_array *array);
+/* The kind of memory that it has or will have. */
+DRUPE_API drupe_mem_kind drupe_array_kind(const drupe_array *array);
+/* From now on (1) operations of this thread are submitted at once, until (-1) that was taken back as often.
+ */
+DRUPE_API void drupe_array_eager(int by);
+/* From now on (1) results of this thread are pending whatever their size, and whatever memory that keeps,
+ * until (-1) that was taken back as often. drupe_array_eager() is the stronger one. */
+DRUPE_API void drupe_array_fuse(int by);
+
+/* --- What it would take to compute one: for those who show it -------------------------------------------
+ */
 
 #define DRUPE_LOOK_OPERATIONS 128 /* the most that are listed */
 #define DRUPE_LOOK_INPUTS     3   /* of one operation */
@@ -36,15 +63,15 @@ typedef struct drupe_look_operation {
 
 typedef struct drupe_look {
     int noperations, narrays;
-    int kernels; /* of these operations; 0: not known */
-    bool more;   /* there are operations that are not listed */
-    drupe_look_operation operations[DRUPE_LOOK_OPERATIONS]; /* behind those whose values they take; the last one
-                                                             * makes the array */
+    int kernels;                                            /* of these operations; 0: not known */
+    bool more;                                              /* there are operations that are not listed */
+    drupe_look_operation operations[DRUPE_LOOK_OPERATIONS]; /* behind those whose values they take; the last
+                                                             * one makes the array */
     drupe_look_array arrays[DRUPE_LOOK_OPERATIONS * DRUPE_LOOK_INPUTS];
 } drupe_look;
 
-/* The operations that the array waits for, as they would be submitted if that was now. *look becomes NULL where the
- * array is not pending; else free() it. Submits nothing. Any thread. */
+/* The operations that the array waits for, as they would be submitted if that was now. *look becomes NULL
+ * where the array is not pending; else free() it. Submits nothing. Any thread. */
 DRUPE_API drupe_status drupe_array_look(const drupe_array *array, drupe_look **look) DRUPE_MUST_CHECK;
 
 #endif

@@ -10,9 +10,9 @@
 
 #include "drupe/memory.h"
 
-/* Who holds work back. Called on the thread that needs it submitted, without locks. A status other than DRUPE_OK
- * refuses what that thread was about to do. Submissions that these functions make themselves call them, too:
- * they have to notice. */
+/* Who holds work back. Called on the thread that needs it submitted, without locks. A status other than
+ * DRUPE_OK refuses what that thread was about to do. Submissions that these functions make themselves call
+ * them, too: they have to notice. */
 typedef struct drupe_postponer {
     drupe_status (*of_queue)(drupe_queue *queue);    /* submit what is held back for this queue */
     drupe_status (*of_memory)(drupe_memory *memory); /* and what reads this memory, of every queue */
@@ -26,12 +26,12 @@ DRUPE_API drupe_status drupe_postponed_flush(drupe_queue *queue) DRUPE_MUST_CHEC
 /* So many pieces of work more, or fewer, that are held back read this memory. */
 DRUPE_API void drupe_memory_postpone(drupe_memory *memory, int32_t by);
 
-/* Whether addresses in the memory were given away, past the engine, or have come from there: then what is read and
- * written there is not known, and work on it is not to be held back. */
+/* Whether addresses in the memory were given away, past the engine, or have come from there: then what is
+ * read and written there is not known, and work on it is not to be held back. */
 DRUPE_API bool drupe_memory_exposed(const drupe_memory *memory);
 
-/* Whether the references to the memory are `count`, those of the caller, and what is in flight uses it on `queue`
- * alone, which is in order: then work that is submitted there may overwrite it. */
+/* Whether the references to the memory are `count`, those of the caller, and what is in flight uses it on
+ * `queue` alone, which is in order: then work that is submitted there may overwrite it. */
 DRUPE_API bool drupe_memory_only(const drupe_memory *memory, uint32_t count, const drupe_queue *queue);
 
 /* Where a program asked for something: the observer's numbers. */

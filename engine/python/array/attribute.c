@@ -201,7 +201,8 @@ PyGetSetDef drupe_py_array_getset[] = {
          ">>> zeros((2, 3)).is_contiguous, zeros((2, 3)).T.is_contiguous\n(True, False)"),
      NULL},
     {"pending", drupe_py_array_pending, NULL,
-     DOC("None, or the Recipe of an array whose values nobody has needed yet: what would be computed. Does not wait.",
+     DOC("None, or the Recipe of an array whose values nobody has needed yet: what would be computed. Does "
+         "not wait.",
          ">>> x = zeros(100_000)\n>>> y = 2*x + 1\n>>> len(y.pending.operations), x.pending\n(2, None)"),
      NULL},
     {"_pointer", get_pointer, NULL, "The address of the first element, as an integer.", NULL},

@@ -316,7 +316,8 @@ static bool key_make(array_key *key, PyObject *self, PyObject *object, bool *lon
 {
     key->state = drupe_py_state_of(self);
     key->x = drupe_py_array_of(self);
-    return drupe_py_enter(key->state) && drupe_py_settle(key->state, key->x) && key_read(key, object) && key_place(key, lone_mask);
+    return drupe_py_enter(key->state) && drupe_py_settle(key->state, key->x) && key_read(key, object) &&
+           key_place(key, lone_mask);
 }
 
 static drupe_selection key_selection(const array_key *key, drupe_index indices[DRUPE_MAX_DIMS])

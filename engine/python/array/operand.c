@@ -305,7 +305,8 @@ PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array, d
     const drupe_operand operand = {.array = array};
     drupe_array result;
     if (!parts_kept(&wanted, &operand)) return NULL;
-    PyThreadState *thread = first_begin(state, warm_key(WARM_ASSIGN, array, NULL) ^ (uint64_t)(dtype + 1) << 59);
+    PyThreadState *thread =
+        first_begin(state, warm_key(WARM_ASSIGN, array, NULL) ^ (uint64_t)(dtype + 1) << 59);
     drupe_status status = drupe_array_cast(array, dtype, &result);
     first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);

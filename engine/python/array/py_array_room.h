@@ -5,6 +5,7 @@
 #ifndef DRUPE_PYTHON_ARRAY_ROOM_H
 #define DRUPE_PYTHON_ARRAY_ROOM_H
 
+#include "drupe/array_pending.h"
 #include "engine/python/objects/objects_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <structmember.h>
@@ -50,8 +51,8 @@ static inline drupe_array *drupe_py_array_of(PyObject *object)
 {
     return &((drupe_py_array *)object)->array;
 }
-/* Have the values of an array that is pending submitted, before anything but its attributes is used; an operand
- * of an operation, a reduction or an assignment may stay pending. False with an exception. */
+/* Have the values of an array that is pending submitted, before anything but its attributes is used; an
+ * operand of an operation, a reduction or an assignment may stay pending. False with an exception. */
 bool drupe_py_settle(drupe_py_state *state, const drupe_array *array);
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array);
 /* shape= : the number of dimensions, or -1. */
@@ -181,7 +182,8 @@ PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
-/* --- py_pending.c ---------------------------------------------------------------------------------------- */
+/* --- py_pending.c ----------------------------------------------------------------------------------------
+ */
 
 /* x.pending: None, or a Recipe of drupe/array/_recipe.py. */
 PyObject *drupe_py_array_pending(PyObject *self, void *closure);

@@ -5,7 +5,8 @@
 #include "engine/python/errors/errors_room.h"
 #include <stdlib.h>
 
-/* --- What would run -------------------------------------------------------------------------------------- */
+/* --- What would run --------------------------------------------------------------------------------------
+ */
 
 static PyObject *shape_of(int ndim, const size_t *shape)
 {
@@ -15,7 +16,8 @@ static PyObject *shape_of(int ndim, const size_t *shape)
 /* (0, number of the operation), (1, number of the array) or (2, the number itself) */
 static PyObject *input_tuple(const drupe_look_input *in)
 {
-    PyObject *what = in->source == DRUPE_LOOK_NUMBER ? drupe_py_number(&in->scalar) : PyLong_FromLong(in->index);
+    PyObject *what =
+        in->source == DRUPE_LOOK_NUMBER ? drupe_py_number(&in->scalar) : PyLong_FromLong(in->index);
     return Py_BuildValue("iN", (int)in->source, what);
 }
 
@@ -32,7 +34,8 @@ static PyObject *operation_tuple(drupe_py_state *state, const drupe_look_operati
     }
     if (!inputs) return NULL;
     return Py_BuildValue("sNNNisN", one->name, inputs, drupe_py_dtype_object(state, one->dtype),
-                         shape_of(one->ndim, one->shape), one->kernel, one->place, PyBool_FromLong(one->stored));
+                         shape_of(one->ndim, one->shape), one->kernel, one->place,
+                         PyBool_FromLong(one->stored));
 }
 
 static PyObject *look_tuple(drupe_py_state *state, const drupe_look *look)
@@ -97,7 +100,8 @@ static PyObject *module_settle(PyObject *module, PyObject *const *args, Py_ssize
     PyObject *failed = NULL;
     if (!drupe_py_enter(state)) return NULL;
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array) && drupe_py_settle(state, drupe_py_array_of(args[i])))
+        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array) &&
+            drupe_py_settle(state, drupe_py_array_of(args[i])))
             continue;
         if (!PyErr_Occurred()) drupe_py_operand_refuse(args[i], "_settle");
         PyObject *raised = drupe_py_exception_take();

@@ -91,8 +91,7 @@ static int pointer_arg(drupe_py_state *state, const drupe_py_launch *launch, PyO
     drupe_queue *queue = NULL;
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
         const drupe_array *array = drupe_py_array_of(object);
-        if (!drupe_py_settle(state, array) ||
-            !array_arg(launch, array, info, index, &value->pointer))
+        if (!drupe_py_settle(state, array) || !array_arg(launch, array, info, index, &value->pointer))
             return -1;
         queue = array->queue;
     } else if (drupe_py_is_memory(state, object)) {
