@@ -17,7 +17,8 @@ static struct {
     pthread_once_t once;
     bool off;     /* DRUPE_FUSE=0 */
     bool steps;   /* DRUPE_FUSE=steps: what is pending is launched one by one; for tests */
-    bool patient; /* DRUPE_FUSE_IDLE=0: what is pending waits until somebody needs it, however long; for tests */
+    bool patient; /* DRUPE_FUSE_IDLE=0: what is pending waits until somebody needs it, however long; for tests
+                   */
     bool forked;  /* this process is a child of one that had settings */
     size_t above; /* DRUPE_FUSE_ABOVE, for tests */
     unsigned most;
@@ -40,7 +41,8 @@ static void read_settings(void)
 {
     drupe_pending_open();
     (void)pthread_atfork(drupe_pending_lock, drupe_pending_unlock, fork_child);
-    const char *fuse = getenv("DRUPE_FUSE"), *above = getenv("DRUPE_FUSE_ABOVE"), *most = getenv("DRUPE_FUSE_MOST");
+    const char *fuse = getenv("DRUPE_FUSE"), *above = getenv("DRUPE_FUSE_ABOVE"),
+               *most = getenv("DRUPE_FUSE_MOST");
     const char *idle = getenv("DRUPE_FUSE_IDLE");
     pending.patient = idle && strcmp(idle, "0") == 0;
     pending.off = fuse && strcmp(fuse, "0") == 0;

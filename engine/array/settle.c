@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define SLICE_NS    UINT64_C(1000000) /* between looks at whether another thread is done */
-#define CIRCLE_MOST 100               /* threads that wait one for the other; of more none is missed for long */
+#define CIRCLE_MOST 100 /* threads that wait one for the other; of more none is missed for long */
 
 /* --- One at a time ---------------------------------------------------------------------------------------
  */
@@ -14,7 +14,8 @@ static bool is_own(const pending_list *list)
     return list->settling && pthread_equal(list->settler, pthread_self());
 }
 
-/* Whether this thread settles the list, or who does waits for this thread, perhaps by way of others. Needs the lock. */
+/* Whether this thread settles the list, or who does waits for this thread, perhaps by way of others. Needs
+ * the lock. */
 static bool is_circular(const pending_list *list)
 {
     for (int steps = 0; list && steps < CIRCLE_MOST; steps++) {
@@ -31,8 +32,9 @@ static void await(const drupe_queue *queue)
         if (is_own(list)) list->awaits = queue;
 }
 
-/* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL: nothing
- * is pending any more, or this thread is at it already, or the other one waits for this one: then `*circular`. */
+/* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL:
+ * nothing is pending any more, or this thread is at it already, or the other one waits for this one: then
+ * `*circular`. */
 static pending_list *begin(drupe_queue *queue, drupe_status *status, bool *circular)
 {
     pending_list *list = drupe_pending_list(queue);
@@ -174,9 +176,10 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
     return DRUPE_OK;
 }
 
-/* What one plan holds of it. `rest`: of what was pending at first, how many are left; 0 at first, and when there is
- * nothing to be done any more. */
-static drupe_status settle_some(drupe_queue *queue, const pending_target *target, unsigned *rest, bool *circular)
+/* What one plan holds of it. `rest`: of what was pending at first, how many are left; 0 at first, and when
+ * there is nothing to be done any more. */
+static drupe_status settle_some(drupe_queue *queue, const pending_target *target, unsigned *rest,
+                                bool *circular)
 {
     pending_plan plan;
     drupe_status status = DRUPE_OK;
@@ -219,7 +222,7 @@ drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *targ
 {
     bool circular;
     if (drupe_pending_forked()) DRUPE_TRY(drupe_queue_pace(queue)); /* tells so */
-    drupe_queue_retain(queue); /* it may be that of the nodes alone */
+    drupe_queue_retain(queue);                                      /* it may be that of the nodes alone */
     const drupe_status status = settle(queue, target, &circular);
     drupe_queue_release(queue);
     return status;
