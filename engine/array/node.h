@@ -95,6 +95,8 @@ void drupe_node_let_inputs(drupe_node *node, drupe_node **gone);
 /* Free these, and what only they have. The lock is given up. */
 void drupe_nodes_free(drupe_node *gone);
 
+/* Whether this is a forked child of a process that had pending arrays, or might have. */
+bool drupe_pending_forked(void);
 /* Whether all are to be launched one by one. */
 bool drupe_pending_by_steps(void);
 /* Whether a reduction may be part of a kernel on the device. */

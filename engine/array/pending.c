@@ -19,22 +19,44 @@ static struct {
     pthread_once_t once;
     bool off;     /* DRUPE_FUSE=0 */
     bool steps;   /* DRUPE_FUSE=steps: what is pending is launched one by one; for tests */
+    bool patient; /* DRUPE_FUSE_IDLE=0: what is pending waits until somebody needs it, however long; for tests
+                   */
+    bool forked;  /* this process is a child of one that had settings */
     size_t above; /* DRUPE_FUSE_ABOVE, for tests */
     unsigned most;
 } pending = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int eager, fusing; /* so many eager() and fuse() are open on this thread */
 
+/* Threads that settle are not there in a forked child, which may only be told so, and drop its arrays. */
+static void fork_child(void)
+{
+    for (pending_list *list = pending.lists; list; list = list->next) {
+        list->settling = false;
+        list->plan = NULL;
+    }
+    pending.forked = true;
+    pthread_mutex_unlock(&pending.lock);
+}
+
 static void read_settings(void)
 {
     drupe_pending_open();
+    (void)pthread_atfork(drupe_pending_lock, drupe_pending_unlock, fork_child);
     const char *fuse = getenv("DRUPE_FUSE"), *above = getenv("DRUPE_FUSE_ABOVE"),
                *most = getenv("DRUPE_FUSE_MOST");
+    const char *idle = getenv("DRUPE_FUSE_IDLE");
+    pending.patient = idle && strcmp(idle, "0") == 0;
     pending.off = fuse && strcmp(fuse, "0") == 0;
     pending.steps = fuse && strcmp(fuse, "steps") == 0;
     pending.above = above ? (size_t)strtoull(above, NULL, 10) : ABOVE_HOST;
     pending.most = most ? (unsigned)strtoul(most, NULL, 10) : DRUPE_PENDING_MOST;
     if (pending.most < 1 || pending.most > DRUPE_PENDING_MOST) pending.most = DRUPE_PENDING_MOST;
+}
+
+bool drupe_pending_forked(void)
+{
+    return pending.forked;
 }
 
 bool drupe_pending_by_steps(void)
@@ -116,7 +138,7 @@ static void list_add(pending_list *list, drupe_node *node)
     list->last = node;
     list->count++;
     drupe_queue_postpone(list->queue, true);
-    drupe_idle_tell(list);
+    if (!pending.patient) drupe_idle_tell(list);
 }
 
 void drupe_pending_list_remove(pending_list *list, drupe_node *node)

@@ -3,39 +3,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE_NS UINT64_C(1000000) /* between looks at whether another thread is done */
+#define SLICE_NS    UINT64_C(1000000) /* between looks at whether another thread is done */
+#define CIRCLE_MOST 100 /* threads that wait one for the other; of more none is missed for long */
 
 /* --- One at a time ---------------------------------------------------------------------------------------
  */
 
-/* The list that this thread settles meanwhile; NULL: none. Needs the lock. */
-static pending_list *own_list(void)
+static bool is_own(const pending_list *list)
 {
-    pending_list *list = drupe_pending_lists();
-    while (list && !(list->settling && pthread_equal(list->settler, pthread_self()))) list = list->next;
-    return list;
+    return list->settling && pthread_equal(list->settler, pthread_self());
 }
 
-/* Whether who settles the list waits for who settles `own`, perhaps by way of others. Needs the lock. */
-static bool is_circular(const pending_list *list, const pending_list *own)
+/* Whether this thread settles the list, or who does waits for this thread, perhaps by way of others. Needs
+ * the lock. */
+static bool is_circular(const pending_list *list)
 {
-    while (list && list != own) list = list->awaits ? drupe_pending_list(list->awaits) : NULL;
-    return own && list == own;
+    for (int steps = 0; list && steps < CIRCLE_MOST; steps++) {
+        if (is_own(list)) return true;
+        list = list->settling && list->awaits ? drupe_pending_list(list->awaits) : NULL;
+    }
+    return false;
+}
+
+/* What this thread settles waits for that queue; NULL: for none. Needs the lock. */
+static void await(const drupe_queue *queue)
+{
+    for (pending_list *list = drupe_pending_lists(); list; list = list->next)
+        if (is_own(list)) list->awaits = queue;
 }
 
 /* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL:
- * nothing is pending any more, or this thread is at it already, or the other one waits for this one. */
-static pending_list *begin(drupe_queue *queue, drupe_status *status)
+ * nothing is pending any more, or this thread is at it already, or the other one waits for this one: then
+ * `*circular`. */
+static pending_list *begin(drupe_queue *queue, drupe_status *status, bool *circular)
 {
     pending_list *list = drupe_pending_list(queue);
     while (list && list->settling) {
-        pending_list *own = own_list();
-        if (is_circular(list, own)) return NULL;
-        if (own) own->awaits = queue;
+        *circular = is_circular(list);
+        if (*circular) return NULL;
+        await(queue);
         drupe_pending_unlock();
         *status = drupe_queue_pause(queue, SLICE_NS);
         drupe_pending_lock();
-        if (own) own->awaits = NULL;
+        await(NULL);
         if (*status == DRUPE_E_CANCELLED) return NULL;
         *status = DRUPE_OK;
         list = drupe_pending_list(queue);
@@ -166,16 +176,17 @@ static drupe_status run(const pending_plan *plan, const pending_target *target)
     return DRUPE_OK;
 }
 
-/* What one plan holds of it. `rest`: 0 at first, then how many of what was pending at first are left. `done`:
- * whether something was to be done, and this thread could do it. */
-static drupe_status settle_some(drupe_queue *queue, const pending_target *target, unsigned *rest, bool *done)
+/* What one plan holds of it. `rest`: of what was pending at first, how many are left; 0 at first, and when
+ * there is nothing to be done any more. */
+static drupe_status settle_some(drupe_queue *queue, const pending_target *target, unsigned *rest,
+                                bool *circular)
 {
     pending_plan plan;
     drupe_status status = DRUPE_OK;
     drupe_pending_lock();
-    pending_list *list = begin(queue, &status);
-    *done = list != NULL;
+    pending_list *list = begin(queue, &status, circular);
     if (!list) {
+        *rest = 0;
         drupe_pending_unlock();
         return status;
     }
@@ -198,20 +209,21 @@ static drupe_status settle_some(drupe_queue *queue, const pending_target *target
     return status;
 }
 
-static drupe_status settle(drupe_queue *queue, const pending_target *target, bool *done)
+static drupe_status settle(drupe_queue *queue, const pending_target *target, bool *circular)
 {
     unsigned rest = 0;
-    drupe_status status = settle_some(queue, target, &rest, done);
-    for (bool more = *done; status == DRUPE_OK && more && rest;)
-        status = settle_some(queue, target, &rest, &more);
+    *circular = false;
+    drupe_status status = settle_some(queue, target, &rest, circular);
+    while (status == DRUPE_OK && rest) status = settle_some(queue, target, &rest, circular);
     return status;
 }
 
 drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target)
 {
-    bool done;
-    drupe_queue_retain(queue); /* it may be that of the nodes alone */
-    const drupe_status status = settle(queue, target, &done);
+    bool circular;
+    if (drupe_pending_forked()) DRUPE_TRY(drupe_queue_pace(queue)); /* tells so */
+    drupe_queue_retain(queue);                                      /* it may be that of the nodes alone */
+    const drupe_status status = settle(queue, target, &circular);
     drupe_queue_release(queue);
     return status;
 }
@@ -240,7 +252,7 @@ static drupe_queue *find_queue(const drupe_memory *memory)
     drupe_queue *queue = NULL;
     drupe_pending_lock();
     for (pending_list *list = drupe_pending_lists(); list && !queue; list = list->next) {
-        if (list->settling && pthread_equal(list->settler, pthread_self())) continue;
+        if (is_own(list)) continue;
         if (!memory || reads(list, memory)) queue = drupe_queue_retain(list->queue);
     }
     drupe_pending_unlock();
@@ -252,8 +264,8 @@ static drupe_status settle_readers(drupe_memory *memory)
     drupe_queue *queue;
     drupe_status status = DRUPE_OK;
     /* Where two threads wait for each other their order is not known, and one goes on. */
-    for (bool done = true; status == DRUPE_OK && done && (queue = find_queue(memory));) {
-        status = settle(queue, NULL, &done);
+    for (bool circular = false; status == DRUPE_OK && !circular && (queue = find_queue(memory));) {
+        status = settle(queue, NULL, &circular);
         drupe_queue_release(queue);
     }
     return status;

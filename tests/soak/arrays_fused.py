@@ -22,6 +22,8 @@ class Numpys:
     peek = staticmethod(lambda x: (1,))
     doubled = staticmethod(lambda x: x.copy())
     scalar = staticmethod(lambda x: (1,))
+    eagerly = staticmethod(lambda function: function())
+    fusing = staticmethod(lambda function, x: function(x))
 
     @staticmethod
     def oned(x):
@@ -68,7 +70,8 @@ class FusedSteps(Steps):
         more = {self.make: 6, self.unary: 8, self.function: 5, self.pair: 14, self.operator: 24, self.formula: 10,
                 self.in_place: 16, self.into: 5, self.assign: 12, self.reduce: 8, self.where: 6, self.clip: 4,
                 self.cast: 8, self.drop: 16, self.check: 4, self.chain: 6, self.shifted: 6, self.other: 10,
-                self.broad: 6, self.written: 4, self.wrong: 1, self.loop: 2, self.wide: 3, self.held: 3}
+                self.broad: 6, self.written: 4, self.wrong: 1, self.loop: 2, self.wide: 3, self.held: 3,
+                self.chosen: 3}
         return {step: more.get(step, max(1, weight // 3)) for step, weight in {**super().table(), **more}.items()}
 
     def shape(self):
@@ -112,8 +115,9 @@ class FusedSteps(Steps):
         name, a = self.writable(kinds="iuf", ndim=1)
         if name is None or a.shape[0] < 3:
             return None
-        text = self.n.choice(("x[1:] = x[:-1] * 2", "x[:-1] = x[1:] + x[:-1]", "x[...] = x[::-1] + x", "x[1:] += x[:-1]",
-                              "x[::2] = x[::-2][:x[::2].shape[0]]", "x[1:-1] = (x[:-2] + x[2:]) * 2", "x[:] = x + x[:1]",
+        text = self.n.choice(("x[1:] = x[:-1] * 2", "x[:-1] = x[1:] + x[:-1]", "x[...] = x[::-1] + x",
+                              "x[::2] = x[::-2][:x[::2].shape[0]]", "x[1:-1] = (x[:-2] + x[2:]) * 2",
+                              "x[1:] += x[:-1]", "x[:] = x + x[:1]",
                               "x += x", "x *= x[:1]", "x[0] = x[-1] + x[1]"))
         return Line(on(text, name), writes=name, queue=self.queue_of[name])
 
@@ -122,7 +126,8 @@ class FusedSteps(Steps):
         name, a = self.any()
         if name is None:
             return None
-        what = self.n.choice(("wait", "barrier", "hosttask", "words", "peek", "scalar", "doubled", "exposed", "cleared"))
+        what = self.n.choice(("wait", "barrier", "hosttask", "words", "peek", "scalar", "doubled", "exposed",
+                              "cleared"))
         if what in ("exposed", "cleared") and name not in self.plain:
             return None
         if what == "doubled":
@@ -178,12 +183,24 @@ class FusedSteps(Steps):
                               "xp.sum(xp.stack([xp.where(x > k, x, k) for k in range(%d)]), axis=0)"))
         return self.new(on(text % self.n.randrange(2, 40), name), self.queue_of[name])
 
+    def chosen(self):
+        """Where the program says how it is to be computed."""
+        name, a = self.any(kinds="iuf")
+        if name is None or not a.size:
+            return None
+        text = self.n.choice(("xp.eagerly(lambda: (x + 1) * x - 1)", "xp.eagerly(lambda: x * 2) + x",
+                              "xp.fusing(lambda x: (x * x + x) * 2, x)",
+                              "xp.fusing(lambda x: x - xp.max(x) * 1 + x, x)",
+                              "xp.fusing(lambda x: (x + 1) - xp.eagerly(lambda: x * 3), x)"))
+        return self.new(on(text, name), self.queue_of[name])
+
     def wrong(self):
         """Refused at once."""
         name, a = self.any(kinds="iuf", ndim=1)
         if name is None:
             return None
-        text = self.n.choice(("x + x.reshape(-1)[:-1] * 2", "(x * 2) + q(QUEUE, np.ones(7771))", "(x + 1)[x.shape[0] + 3]",
+        text = self.n.choice(("x + x.reshape(-1)[:-1] * 2", "(x * 2) + q(QUEUE, np.ones(7771))",
+                              "(x + 1)[x.shape[0] + 3]",
                               "xp.add(x * 2, x, out=xp.ones(3, dtype='bool'))"))
         return self.new(on(text, name).replace("QUEUE", str(self.queue_of[name])), self.queue_of[name])
 

@@ -1,11 +1,11 @@
 """Soak 10: random programs of arrays in four processes, which are to give the same bits: one where expressions become
 kernels, one where these are cut after every few operations, one where their parts run one by one, and one where each
-operation runs at once. Programs have one thread or two, which share a queue and its pending work, other queues in and
-out of order, kernels and tasks of their own, and interrupts, after which a line is done again.
+operation runs at once. Programs have one to three threads, which share a queue and its pending work, other queues in
+and out of order, kernels and tasks of their own, little memory, and interrupts, after which a line is done again.
 
 COUNT is of steps of each process. The environment chooses further: SOAK_DEVICES (one filter; default "host"),
-SOAK_LENGTH (lines of a program), SOAK_MODES (such as "fused eager"), SOAK_HANG (seconds without an answer), and what
-Drupe itself reads, such as DRUPE_LAYERS=check."""
+SOAK_LENGTH (lines of a program), SOAK_MODES (such as "fused eager"), SOAK_HANG (seconds without an answer), SOAK_FAULTS
+(calls of the backends fail at random, after which lines are not compared), and what Drupe itself reads."""
 import os
 import pathlib
 import pickle
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import faulty
 import numpy as np
 
 from arrays_fused import program
@@ -31,7 +32,10 @@ LENGTH = int(os.environ.get("SOAK_LENGTH", "300"))
 HANG = float(os.environ.get("SOAK_HANG", "300"))
 MOST_PROBLEMS = 10
 SHORTENINGS = 400
-LATE = ("CancelledError", "DependencyError", "OutOfRangeError")  # of work that was submitted before
+FAULTS = bool(os.environ.get("SOAK_FAULTS"))
+# Of work that was submitted before, of failures that were made, and of what there is no room for.
+LATE = ("CancelledError", "DependencyError", "OutOfRangeError", "DeviceMemoryError") + (
+    ("InternalError", "DeviceLostError", "UnavailableError", "UnsupportedError", "NameError") if FAULTS else ())
 
 
 class Gone(Exception):
@@ -45,7 +49,7 @@ class Process:
     def start(self):
         child = str(pathlib.Path(__file__).with_name("fusion_child.py"))
         self.child = subprocess.Popen([sys.executable, child, DEVICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      env={**os.environ, **MODES[self.mode]})
+                                      env={**os.environ, **MODES[self.mode], **(faulty.environment() if FAULTS else {})})
 
     def send(self, message):
         if self.child is None:
@@ -166,7 +170,7 @@ def shorten(processes, message, patience):
 
 def tell(seed, text, message):
     said = ["%s, program %d: %s" % (DEVICE, seed, text),
-            "queues %(queues)d, in order %(in_order)r, interrupts %(interrupts)r" % message]
+            "queues %(queues)d, in order %(in_order)r, interrupts %(interrupts)r, MiB of room %(room)r, faults %(faults)r" % message]
     for number, lines in enumerate(message["threads"]):
         said.append("thread %d:" % number)
         said += ["  %s" % line for line in lines]
@@ -181,10 +185,12 @@ def one_program(seed):
         shared["s%d" % number].flags.writeable = False
     every = DEVICE.startswith("host") or os.environ.get("SOAK_TYPES") == "all"
     dtypes = numbers.sample(TYPES, numbers.choice((2, 4, 14))) if every else random.Random(seed % 2).sample(TYPES, 2)
-    queues, threads = numbers.choice((1, 1, 2, 3)), numbers.choice((1, 1, 2))
+    queues, threads = numbers.choice((1, 1, 2, 3)), numbers.choice((1, 1, 1, 2, 2, 3))
     lines = [program(numbers, dtypes, queues, shared, LENGTH // threads) for _ in range(threads)]
     return {"threads": lines, "shared": shared, "queues": queues, "in_order": numbers.random() < 0.8,
-            "interrupts": numbers.choice((0, 0, numbers.randrange(1, 1 << 30)))}
+            "interrupts": numbers.choice((0, 0, numbers.randrange(1, 1 << 30))),
+            "room": numbers.choice((None,) * 7 + (1, 4, 20)),
+            "faults": "random:%d:%g" % (seed, numbers.choice((0.001, 0.01, 0.1))) if FAULTS else None}
 
 
 def run(count, seed):

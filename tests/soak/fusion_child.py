@@ -1,4 +1,4 @@
-"""One of the processes of fusion.py: runs programs, each of several threads, and tells what every line came to. Programs
+"""One of the processes of fusion.py: runs programs, each of several threads, and tells what every line came to. They
 come on stdin and answers go to stdout, pickled. What computes them is chosen by the environment."""
 import contextlib
 import faulthandler
@@ -18,12 +18,19 @@ import numpy as np
 
 import drupe
 import drupe.array as da
+import drupe.memory as dm
 
 from arrays_program import Different, sides
+
+try:
+    import fault_layer
+except ImportError:  # see SOAK_FAULTS of fusion.py
+    pass
 
 OUTSIDE = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, AttributeError, NameError, Different,
            drupe.DeviceError)
 ONCE_MORE = 50  # interrupts of one line
+ARMED = set()  # not empty while an interrupt is wanted
 
 C_TEXT = """
 kernel void twice(void *x, void *y, int n) { for (int i = 0; i < n; i++) ((char *)y)[i] = ((char *)x)[i]; }
@@ -62,6 +69,7 @@ class Extra:
 
     def peek(self, x):
         """Properties that need no values."""
+        str(x.pending)
         return (x.shape, x.dtype, len(x.shape), x.size)
 
     def words(self, x):
@@ -91,6 +99,13 @@ class Extra:
             self.kernels.ones(x, np.int32(x.nbytes), global_size=1)
         else:
             x[...] = 1
+
+    def eagerly(self, function):
+        with da.eager():
+            return function()
+
+    def fusing(self, function, x):
+        return drupe.fuse(function)(x)
 
     def scalar(self, x):
         return x.reshape(-1)[0].item() if x.size else None
@@ -130,9 +145,11 @@ class Thread:
         for _ in range(ONCE_MORE):
             try:
                 try:
+                    ARMED.add(1)
                     signal.setitimer(signal.ITIMER_REAL, self.interrupts.random() ** 3 * 1e-3 + 1e-6)
                     return self.step(line)
                 finally:
+                    ARMED.clear()  # Python may call the handler later than the signal comes
                     signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 continue
@@ -161,6 +178,19 @@ class Check:
 
 def program(message, device, kernels):
     """The results of each of its threads' lines."""
+    pool = dm.pool(device)
+    if message["room"]:
+        pool.trim()
+        pool.limit = pool.reserved + (message["room"] << 20)
+    try:
+        return run_threads(message, device, kernels)
+    finally:
+        if message["faults"]:
+            fault_layer.plan(None)
+        pool.limit = None
+
+
+def run_threads(message, device, kernels):
     shared_queue = drupe.Queue(device, in_order=message["in_order"])
     queues = [shared_queue, drupe.Queue(device), drupe.Queue(device, in_order=False)]
     shared = {name: (da.asarray(a, queue=shared_queue) * 1, a) for name, a in message["shared"].items()}
@@ -168,6 +198,8 @@ def program(message, device, kernels):
     if message["interrupts"]:
         threads[0].interrupts = random.Random(message["interrupts"])
     others = [threading.Thread(target=thread.run) for thread in threads[1:]]
+    if message["faults"]:
+        fault_layer.plan(message["faults"])
     for one in others:
         one.start()
     threads[0].run()
@@ -177,7 +209,8 @@ def program(message, device, kernels):
 
 
 def interrupt(number, frame):
-    raise KeyboardInterrupt
+    if ARMED:
+        raise KeyboardInterrupt
 
 
 def main():

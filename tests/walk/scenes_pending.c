@@ -24,8 +24,8 @@ static drupe_status numbered(struct walker *w, int i)
 
 static drupe_status doubled(struct walker *w, int from, int to)
 {
-    GO(drupe_array_apply(DRUPE_OP_MULTIPLY, (drupe_operand[2]){{.array = &w->arrays[from]}, {.scalar = two}}, 2,
-                         &w->arrays[to]));
+    GO(drupe_array_apply(DRUPE_OP_MULTIPLY, (drupe_operand[2]){{.array = &w->arrays[from]}, {.scalar = two}},
+                         2, &w->arrays[to]));
     return DRUPE_OK;
 }
 
@@ -60,7 +60,8 @@ static drupe_status expressions(struct walker *w)
         return DRUPE_E_INTERNAL;
     GO(drupe_array_cast(&w->arrays[2], DRUPE_INT32, &w->arrays[3]));
     GO(drupe_array_reduce(DRUPE_OP_SUM, &w->arrays[2], 2, false, DRUPE_DTYPE_NONE, &w->arrays[4]));
-    GO(drupe_array_reduce_over(DRUPE_OP_MAX, &w->arrays[2], 3, false, DRUPE_DTYPE_NONE, false, &w->arrays[5]));
+    GO(drupe_array_reduce_over(DRUPE_OP_MAX, &w->arrays[2], 3, false, DRUPE_DTYPE_NONE, false,
+                               &w->arrays[5]));
     drupe_array_clear(&w->arrays[4]);
     drupe_array_clear(&w->arrays[3]);
     GO(added(w, 2, 1, 3)); /* 5 */
@@ -109,10 +110,11 @@ static drupe_status noticed(struct walker *w)
     GO(numbered(w, 0));
     GO(doubled(w, 0, 1));
     if (drupe_memory_exposed(w->arrays[0].memory)) return DRUPE_E_INTERNAL;
-    if (drupe_memory_only(w->arrays[0].memory, 1, w->queue)) return DRUPE_E_INTERNAL; /* the node has it, too */
+    if (drupe_memory_only(w->arrays[0].memory, 1, w->queue))
+        return DRUPE_E_INTERNAL; /* the node has it, too */
     const drupe_submission there = {.queue = w->aside};
-    GO(drupe_submit_fill(&there, drupe_array_pointer(&w->arrays[0]), &seven, sizeof seven, SIDE * SIDE * sizeof seven,
-                         &w->events[0]));
+    GO(drupe_submit_fill(&there, drupe_array_pointer(&w->arrays[0]), &seven, sizeof seven,
+                         SIDE * SIDE * sizeof seven, &w->events[0]));
     if (drupe_array_pending(&w->arrays[1])) return DRUPE_E_INTERNAL;
     GO(drupe_event_wait(w->events[0], LONG));
     GO(doubled(w, 0, 2));
