@@ -76,8 +76,7 @@ static size_t list_accesses(const drupe_target *target, const drupe_array *out, 
     return nin + 1;
 }
 
-/* Whether an operation takes as long as it takes to load and store its operands, roughly. */
-static bool is_light(int op, drupe_dtype compute)
+bool drupe_op_light(int op, drupe_dtype compute)
 {
     const op_result_rule rule = drupe_op_row(op)->result;
     if (drupe_dtype_row(compute)->kind == KIND_COMPLEX) return false;
@@ -95,7 +94,7 @@ static size_t grain_of(const drupe_target *target, const drupe_array *out, const
     size_t bytes = drupe_dtype_size(out->dtype);
     for (size_t i = 0; i < nin; i++)
         if (in[i].array) bytes += drupe_dtype_size(in[i].array->dtype);
-    const bool brief = out->size * bytes <= BRIEF_BYTES && is_light(key->op, (drupe_dtype)key->compute);
+    const bool brief = out->size * bytes <= BRIEF_BYTES && drupe_op_light(key->op, (drupe_dtype)key->compute);
     return brief ? BRIEF_ITEMS_MAX : GRAIN_CPU;
 }
 

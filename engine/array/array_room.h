@@ -102,6 +102,7 @@ typedef struct drupe_target {
     bool fp64;
     bool checked;      /* its kernels are instrumented */
     size_t units;      /* compute units */
+    size_t most;       /* bytes, above which a result is asked for at once, as there may not be so many */
     size_t group;      /* work-group size of the GPU form */
     drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
     drupe_map fused; /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
@@ -173,6 +174,8 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+/* Whether an operation takes as long as it takes to load and store its operands, roughly. */
+bool drupe_op_light(int op, drupe_dtype compute);
 /* Whether a result of this type and shape can be stored in `out`: DRUPE_E_INVALID, whose text begins with the
  * operation's name, for another shape, a kind that would lose part of it, and a broadcast view. */
 drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #define GRAIN_CPU 16384 /* elements for which starting another work-item pays */
+/* What the steps of all elements may cost to be done while a worker would wake up, in light steps of 8 bytes. */
+#define BRIEF_COST 160000.0
+#define HEAVY      5.0 /* times a light step: a function, a division of integers */
 
 typedef struct fusion {
     const pending_plan *plan;
@@ -268,6 +271,20 @@ static drupe_status describe(fusion *f)
 /* --- Submission ------------------------------------------------------------------------------------------
  */
 
+/* How many work-items; what is over in a moment is one, which may run on the submitting thread. */
+static void host_range(const fusion *f, drupe_range *range)
+{
+    const drupe_fused *fused = f->fused;
+    double cost = 0;
+    for (int s = 0; s < fused->nsteps; s++) {
+        const drupe_dtype compute = (drupe_dtype)fused->steps[s].compute;
+        const double weight = drupe_op_light(fused->steps[s].op, compute) ? 1.0 : HEAVY;
+        cost += weight * (double)drupe_dtype_size(compute) / 8.0;
+    }
+    const bool brief = cost * (double)fused->n <= BRIEF_COST;
+    drupe_target_range(f->device, (size_t)fused->n, brief ? (size_t)fused->n : GRAIN_CPU, range);
+}
+
 static drupe_status submit_host(fusion *f, const char *label)
 {
     const kernel_recipe recipe = {.size = 1, .bytes = {SHAPE_FUSED}};
@@ -302,7 +319,7 @@ static drupe_status submit_host(fusion *f, const char *label)
     if (f->fused->reduction.op >= 0)
         range = *f->target->range;
     else
-        drupe_target_range(f->device, (size_t)f->fused->n, GRAIN_CPU, &range);
+        host_range(f, &range);
     const drupe_status status = drupe_target_kernel(f->device, &recipe, &kernel);
     if (status != DRUPE_OK) return status; /* the caller has `fused` still */
     f->fused = NULL;

@@ -130,13 +130,73 @@ static size_t lines_text(const lines *all, char *text)
     return used < LINES_MOST ? used : LINES_MOST - 1;
 }
 
+/* --- Labels that were made before -------------------------------------------------------------------------
+ */
+
+#define REMEMBERED 64 /* kernels: loops make the same ones again and again */
+
+/* What a label depends on, but for the cell, which is the same for all. */
+typedef struct maker {
+    int count, nsteps;
+    uint32_t sites[DRUPE_PENDING_MOST + 5]; /* the last one is that of the submission */
+    uint8_t ops[DRUPE_FUSED_STEPS + 1];
+} maker;
+
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        maker of;
+        char label[DRUPE_FUSE_LABEL];
+    } labels[REMEMBERED];
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Its place among the labels, or -1: its operations are not all of one cell. */
+static int maker_make(const pending_plan *plan, int from, int to, const drupe_fused *fused,
+                      const drupe_origin *last, maker *of)
+{
+    uint32_t hash = last->site;
+    memset(of, 0, sizeof *of);
+    for (int i = from; i < to; i++) {
+        const drupe_origin *origin = &plan->nodes[i]->origin;
+        if (origin->cell != last->cell) return -1;
+        of->sites[of->count++] = origin->site;
+        hash = hash * 31 + origin->site;
+    }
+    of->sites[of->count++] = last->site;
+    of->nsteps = fused->nsteps;
+    for (int s = 0; s < of->nsteps; s++) of->ops[s] = fused->steps[s].op;
+    of->ops[of->nsteps] = (uint8_t)fused->reduction.op;
+    return (int)(hash % REMEMBERED);
+}
+
+static bool recall(int at, const maker *of, char label[DRUPE_FUSE_LABEL])
+{
+    pthread_mutex_lock(&known.lock);
+    const bool same = memcmp(&known.labels[at].of, of, sizeof *of) == 0;
+    if (same) memcpy(label, known.labels[at].label, DRUPE_FUSE_LABEL);
+    pthread_mutex_unlock(&known.lock);
+    return same;
+}
+
+static void remember(int at, const maker *of, const char label[DRUPE_FUSE_LABEL])
+{
+    pthread_mutex_lock(&known.lock);
+    memcpy(&known.labels[at].of, of, sizeof *of); /* its padding, too */
+    memcpy(known.labels[at].label, label, DRUPE_FUSE_LABEL);
+    pthread_mutex_unlock(&known.lock);
+}
+
 void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused,
                       const drupe_origin *last, char label[DRUPE_FUSE_LABEL])
 {
     lines all;
+    maker of;
     char where[LINES_MOST];
+    const int slot = maker_make(plan, from, to, fused, last, &of);
+    if (slot >= 0 && recall(slot, &of, label)) return;
     lines_find(plan, from, to, last, &all);
     const size_t size = lines_text(&all, where);
     name_steps(fused, label, DRUPE_FUSE_LABEL - size);
     memcpy(label + strlen(label), where, size + 1);
+    if (slot >= 0) remember(slot, &of, label);
 }

@@ -1,5 +1,6 @@
 /* Nodes: how they are made, held and dropped, and which operations are worth one. */
 #include "array/node.h"
+#include "drupe/array_pending.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #define ABOVE_HOST 32768
 /* What expressions keep alive that nobody else has: so many times the result that is being added, and some.
  */
+#define ELEMENT_MOST 16 /* bytes */
 #define KEPT_TIMES 2
 #define KEPT_BYTES ((size_t)1 << 20)
 
@@ -311,7 +313,7 @@ static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_
 {
     pthread_once(&pending.once, read_settings);
     if (pending.off || eager || target->checked || !size || (size < pending.above && !fusing) ||
-        ndim > DRUPE_KERNEL_DIMS)
+        size > target->most / ELEMENT_MOST || ndim > DRUPE_KERNEL_DIMS)
         return false;
     for (size_t i = 0; i < nin; i++)
         if (in[i].array && !fits_operand(in[i].array)) return false;

@@ -47,6 +47,7 @@ static void target_describe(drupe_target *t)
     t->fp64 = drupe_device_number(t->device, DRUPE_INFO_HAS_FP64, 0) != 0;
     t->units = (size_t)drupe_device_number(t->device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
     if (t->units == 0) t->units = 1;
+    t->most = (size_t)drupe_device_number(t->device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) / 2;
     for (t->group = 256; t->group > most && t->group > 1;) t->group /= 2;
 }
 

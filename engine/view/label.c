@@ -47,7 +47,8 @@ size_t drupe_label_width(const char *utf8)
     return width;
 }
 
-/* What stays when the label is cut: ": lines 3-4" at the end of those of kernels of several operations; else "". */
+/* What stays when the label is cut: ": lines 3-4" at the end of those of kernels of several operations; else
+ * "". */
 static const char *label_tail(const char *label, size_t width)
 {
     const char *tail = strstr(label, ": line");

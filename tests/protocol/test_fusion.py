@@ -1,7 +1,8 @@
 """Expressions that became one kernel, in what notebooks show of kernels: whose cell and lines they are."""
 import re
 
-X = "import drupe, drupe.array as da\nx = da.ones(1_000_000, device='host'); x.queue.wait()"
+X = "import drupe, drupe.array as da\ndrupe._engine._keep_pending(True)\n" \
+    "x = da.ones(1_000_000, device='host'); x.queue.wait()"
 # A page in the middle of the array that cannot be read any more, of which Drupe does not know.
 SPOILED = """
 import ctypes
@@ -9,6 +10,7 @@ def maps():
     return [line.split()[0].split("-") for line in open("/proc/self/maps")]
 known = maps()
 import drupe, drupe.array as da
+drupe._engine._keep_pending(True)
 x = da.ones(40_000_000, device="host"); x.queue.wait()
 fresh = [(int(end, 16) - int(begin, 16), int(begin, 16)) for begin, end in maps() if [begin, end] not in known]
 size, begin = max(fresh)
