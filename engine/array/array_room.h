@@ -89,8 +89,7 @@ void drupe_reduce_types(int op, drupe_dtype dtype, op_types *types);
 /* What a copy from one type to another is computed in, which is rounded to `to` once. */
 drupe_dtype drupe_copy_type(drupe_dtype from, drupe_dtype to);
 
-/* --- target.c: devices as this room sees them, and their kernels -----------------------------------------
- */
+/* --- target.c: devices as this room sees them, and their kernels -------------------- */
 
 /* One device in one context; in checked mode another one than otherwise. Lives until drupe_array_forget(). */
 typedef struct drupe_target {
@@ -132,8 +131,7 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
 /* The kernel's name in that program, or of the precompiled kernel. */
 void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size);
 
-/* --- array.c ----------------------------------------------------------------------------------------------
- */
+/* --- array.c -------------------- */
 
 /* Whether nothing of its allocation stays when all of its elements are written. */
 bool drupe_array_covers(const drupe_array *array);
@@ -181,8 +179,7 @@ bool drupe_op_light(int op, drupe_dtype compute);
 drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,
                                    int ndim, const size_t *shape);
 
-/* --- host_call.c ----------------------------------------------------------------------------------------
- */
+/* --- host_call.c -------------------- */
 
 #define DRUPE_CALL_ARRAYS 8
 /* The function that does the work: the addresses of the arrays' elements [0, ..., 0] in the order given, and
@@ -206,8 +203,7 @@ typedef struct drupe_call {
  * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
 drupe_status drupe_array_call(const drupe_call *call);
 
-/* --- kernel_call.c --------------------------------------------------------------------------------------
- */
+/* --- kernel_call.c -------------------- */
 
 /* Whether the host cannot reach into the device's memory, so that what is a loop of the host elsewhere had
  * better be kernels. The form for GPUs on a CPU is a test's, and stands for such a device. */
