@@ -49,7 +49,8 @@ class Process:
     def start(self):
         child = str(pathlib.Path(__file__).with_name("fusion_child.py"))
         self.child = subprocess.Popen([sys.executable, child, DEVICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      env={**os.environ, **MODES[self.mode], **(faulty.environment() if FAULTS else {})})
+                                      env={**os.environ, **MODES[self.mode],
+                                            **(faulty.environment() if FAULTS else {})})
 
     def send(self, message):
         if self.child is None:
@@ -170,7 +171,8 @@ def shorten(processes, message, patience):
 
 def tell(seed, text, message):
     said = ["%s, program %d: %s" % (DEVICE, seed, text),
-            "queues %(queues)d, in order %(in_order)r, interrupts %(interrupts)r, MiB of room %(room)r, faults %(faults)r" % message]
+            "queues %(queues)d, in order %(in_order)r, interrupts %(interrupts)r, MiB of room %(room)r, "
+            "faults %(faults)r" % message]
     for number, lines in enumerate(message["threads"]):
         said.append("thread %d:" % number)
         said += ["  %s" % line for line in lines]
