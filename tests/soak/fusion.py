@@ -50,7 +50,7 @@ class Process:
         child = str(pathlib.Path(__file__).with_name("fusion_child.py"))
         self.child = subprocess.Popen([sys.executable, child, DEVICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       env={**os.environ, **MODES[self.mode],
-                                           **(faulty.environment() if FAULTS else {})})
+                                            **(faulty.environment() if FAULTS else {})})
 
     def send(self, message):
         if self.child is None:
