@@ -2,8 +2,10 @@
 #include "array/node.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SLICE_NS    UINT64_C(1000000) /* between looks at whether another thread is done */
+#define REST_NS     20000
 #define CIRCLE_MOST 100 /* threads that wait one for the other; of more none is missed for long */
 
 /* --- One at a time ---------------------------------------------------------------------------------------
@@ -32,6 +34,15 @@ static void await(const drupe_queue *queue)
         if (is_own(list)) list->awaits = queue;
 }
 
+/* A pause is over at once while the queue has nothing to do, and the other thread may build kernels. */
+static drupe_status pause_some(drupe_queue *queue)
+{
+    const uint64_t before = drupe_now_ns();
+    const drupe_status status = drupe_queue_pause(queue, SLICE_NS);
+    if (drupe_now_ns() - before < REST_NS) nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    return status;
+}
+
 /* Begin to settle the list, once no other thread does. Needs the lock, which is given up meanwhile. NULL:
  * nothing is pending any more, or this thread is at it already, or the other one waits for this one: then
  * `*circular`. */
@@ -43,7 +54,7 @@ static pending_list *begin(drupe_queue *queue, drupe_status *status, bool *circu
         if (*circular) return NULL;
         await(queue);
         drupe_pending_unlock();
-        *status = drupe_queue_pause(queue, SLICE_NS);
+        *status = pause_some(queue);
         drupe_pending_lock();
         await(NULL);
         if (*status == DRUPE_E_CANCELLED) return NULL;

@@ -434,3 +434,32 @@ def test_assignments_that_overlap(x, values):
         exec(text.replace("x", "y"))
         exec(text.replace("x", "b"))
         same(y, b)
+
+
+def test_the_same_memory_by_dlpack(x, values):
+    """An array that was taken from another one shares its memory, and each is pending for what writes the other."""
+    y = x * 2
+    taken = da.from_dlpack(x)
+    z = taken + 1
+    taken[0] = 5
+    w = taken - 1
+    x[1] = 6
+    same(y, values * 2)
+    same(z, values + 1)
+    values[0] = 5
+    same(w, values - 1)
+    values[1] = 6
+    same(taken, values)
+
+
+def test_memory_that_another_process_gets(queue, values):
+    if not dm.IPCMemoryHandle.is_available(queue.device):
+        pytest.skip("no memory by name here")
+    x = da.asarray(values, queue=queue)
+    memory, work = x.usm_data, Work(queue)
+    queue.wait()
+    y = x * 2
+    handle = dm.IPCMemoryHandle(memory)
+    assert len(work.new()) == 1
+    same(y, values * 2)
+    del handle

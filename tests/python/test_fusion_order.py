@@ -166,6 +166,8 @@ def test_a_refused_kernel_is_the_error_of_all_outputs(fresh):
 
 
 def test_a_late_failure_marks_all_outputs(queue, x):
+    dropped = da.asarray(np.arange(N, dtype=np.float64), queue=queue)
+    queue.wait()
     opened = threading.Event()
 
     def fail():
@@ -175,12 +177,14 @@ def test_a_late_failure_marks_all_outputs(queue, x):
     queue.host_task(fail)
     y = x * 2 + 1
     z = y * 3
+    in_its_place = (dropped - 1) * 2
+    del dropped
     same_time = da.sum(z)
     z.shape  # noqa: B018 (needs no values)
     opened.set()
     with pytest.raises(drupe.DeviceError, match="boom"):
         queue.wait()
-    for one in (y, z, same_time):
+    for one in (y, z, same_time, in_its_place):
         with pytest.raises(drupe.DeviceError, match="boom"):
             one.asnumpy()
         with pytest.raises(drupe.DeviceError, match="boom"):

@@ -32,6 +32,7 @@ LENGTH = int(os.environ.get("SOAK_LENGTH", "300"))
 HANG = float(os.environ.get("SOAK_HANG", "300"))
 MOST_PROBLEMS = 10
 SHORTENINGS = 400
+TELL = 30  # seconds between words of how far it is
 FAULTS = bool(os.environ.get("SOAK_FAULTS"))
 # Of work that was submitted before, of failures that were made, and of what there is no room for.
 LATE = ("CancelledError", "DependencyError", "OutOfRangeError", "DeviceMemoryError") + (
@@ -49,7 +50,8 @@ class Process:
     def start(self):
         child = str(pathlib.Path(__file__).with_name("fusion_child.py"))
         self.child = subprocess.Popen([sys.executable, child, DEVICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      env={**os.environ, **MODES[self.mode], **(faulty.environment() if FAULTS else {})})
+                                      env={**os.environ, **MODES[self.mode],
+                                            **(faulty.environment() if FAULTS else {})})
 
     def send(self, message):
         if self.child is None:
@@ -170,7 +172,8 @@ def shorten(processes, message, patience):
 
 def tell(seed, text, message):
     said = ["%s, program %d: %s" % (DEVICE, seed, text),
-            "queues %(queues)d, in order %(in_order)r, interrupts %(interrupts)r, MiB of room %(room)r, faults %(faults)r" % message]
+            "queues %(queues)d, in order %(in_order)r, interrupts %(interrupts)r, MiB of room %(room)r, "
+            "faults %(faults)r" % message]
     for number, lines in enumerate(message["threads"]):
         said.append("thread %d:" % number)
         said += ["  %s" % line for line in lines]
@@ -195,6 +198,7 @@ def one_program(seed):
 
 def run(count, seed):
     started, steps, programs, problems = time.perf_counter(), 0, 0, []
+    told = started
     processes = [Process(mode) for mode in CHOSEN]
     with np.errstate(all="ignore"):
         while steps < count and len(problems) < MOST_PROBLEMS:
@@ -206,7 +210,8 @@ def run(count, seed):
                 problems.append(tell(seed + programs, *(reversed(tried) if tried else ("not again: " + text, message))))
             programs += 1
             steps += sum(map(len, message["threads"]))
-            if programs % 100 == 0:
+            if time.perf_counter() > told + TELL:
+                told = time.perf_counter()
                 print("  %d programs, %d steps of each process, %.0f s" % (
                     programs, steps, time.perf_counter() - started), flush=True)
     for process in processes:

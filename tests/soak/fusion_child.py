@@ -223,6 +223,7 @@ def main():
     device = drupe.Device(sys.argv[1])
     for module in pkgutil.walk_packages(drupe.array.__path__, "drupe.array."):
         importlib.import_module(module.name)  # an interrupt of an import may leave its lock behind
+    np.random.default_rng()
     kernels = None
     if device.backend == "host":
         with contextlib.suppress(drupe.BuildError):

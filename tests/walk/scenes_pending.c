@@ -1,4 +1,5 @@
 /* Arrays that are pending, and work that is held back. */
+#include "drupe/array_pending.h"
 #include "drupe/postpone.h"
 #include "walk.h"
 
@@ -52,12 +53,18 @@ static drupe_status last_is(struct walker *w, int i, float times)
 /* Nodes that are shared, kept and dropped; reductions; what is written in place and into others. */
 static drupe_status expressions(struct walker *w)
 {
+    drupe_look *look;
+    drupe_array_keep_pending(true);
     GO(walk_open(w));
     GO(numbered(w, 0));
     GO(doubled(w, 0, 1));
     GO(added(w, 1, 0, 2)); /* 3 */
     if (!drupe_array_pending(&w->arrays[2]) || drupe_array_kind(&w->arrays[2]) != DRUPE_MEM_DEVICE)
         return DRUPE_E_INTERNAL;
+    GO(drupe_array_look(&w->arrays[2], &look));
+    const bool seen = look && look->noperations == 2 && look->narrays == 1 && look->kernels == 1;
+    free(look);
+    if (!seen) return DRUPE_E_INTERNAL;
     GO(drupe_array_cast(&w->arrays[2], DRUPE_INT32, &w->arrays[3]));
     GO(drupe_array_reduce(DRUPE_OP_SUM, &w->arrays[2], 2, false, DRUPE_DTYPE_NONE, &w->arrays[4]));
     GO(drupe_array_reduce_over(DRUPE_OP_MAX, &w->arrays[2], 3, false, DRUPE_DTYPE_NONE, false,
@@ -78,6 +85,7 @@ static drupe_status expressions(struct walker *w)
 /* A long chain, whose list is full now and then, and one that is dropped. */
 static drupe_status chains(struct walker *w)
 {
+    drupe_array_keep_pending(true);
     GO(walk_open(w));
     GO(numbered(w, 0));
     GO(doubled(w, 0, 1));
@@ -97,6 +105,11 @@ static drupe_status chains(struct walker *w)
     drupe_status status = doubled(w, 0, 4);
     drupe_array_eager(-1);
     GO(status);
+    drupe_array_fuse(1);
+    status = doubled(w, 4, 5);
+    drupe_array_fuse(-1);
+    GO(status);
+    if (!drupe_array_pending(&w->arrays[5])) return DRUPE_E_INTERNAL;
     return drupe_array_pending(&w->arrays[4]) ? DRUPE_E_INTERNAL : last_is(w, 4, 2);
 }
 
@@ -104,6 +117,7 @@ static drupe_status chains(struct walker *w)
 static drupe_status noticed(struct walker *w)
 {
     drupe_origin here;
+    char place[64];
     const float seven = 7;
     GO(walk_open(w));
     GO(drupe_queue_open(w->context, w->device, 0, &w->aside));
@@ -125,11 +139,16 @@ static drupe_status noticed(struct walker *w)
     GO(drupe_array_settle_all());
     if (drupe_array_pending(&w->arrays[3]) || drupe_array_pending(&w->arrays[4])) return DRUPE_E_INTERNAL;
     drupe_origin_here(&here);
+    drupe_origin_text(&here, place, sizeof place);
     const drupe_origin *before = drupe_origin_enter(&here);
     drupe_status status = doubled(w, 3, 5);
     drupe_origin_enter(before);
     drupe_origin_release(&here);
     GO(status);
+    GO(drupe_postponed_flush(w->queue));
+    if (drupe_array_pending(&w->arrays[5])) return DRUPE_E_INTERNAL;
+    drupe_array_clear(&w->arrays[5]);
+    GO(doubled(w, 3, 5));
     GO(drupe_queue_pause(w->queue, 1000));
     drupe_memory_postpone(w->arrays[0].memory, 1); /* work of nobody */
     drupe_memory_postpone(w->arrays[0].memory, -1);
