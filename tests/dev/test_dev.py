@@ -171,15 +171,15 @@ def test_an_expression_is_one_kernel(tmp_path, monkeypatch):
     executed = nbformat.read(tmp_path / "05-fusion.ipynb", as_version=4)
     outputs = {cell.source.splitlines()[0]: cell.outputs for cell in executed.cells if cell.cell_type == "code"}
     trace = outputs["%%events"][-1].data["application/vnd.drupe.trace+json"]
-    assert trace["labels"] == ["multiply, add, sqrt, multiply: lines 2-3", "multiply_f64", "add_f64", "sqrt_f64"]
-    assert len(trace["spans"]) == 5
-    assert "multiply…: lines 2-3" in outputs["%%events"][-1].data["text/plain"]
+    assert trace["labels"] == ["multiply x3, add, subtract: lines 2-3", "multiply_f64", "add_f64", "subtract_f64"]
+    assert len(trace["spans"]) == 6
+    assert ": lines 2-3" in outputs["%%events"][-1].data["text/plain"]
     assert "multiply, sum" in outputs["%%events --table"][-1].data["text/plain"]
     assert "7 operations, which would run as 1 kernel" in outputs["# A pending array"][0].text
     assert re.match(r"y: None\nz: Pending: 2 operations(.*\n)+\[.*\]\nz: None\n",
                     outputs["# The end of the cell has settled y; print settles z"][0].text)
     assert "v2 = add(v1, 1)" in outputs["# In place"][0].text
-    assert "1 submission a loop" in outputs["%devtime da.sqrt(x * x + y) * 0.5"][-1].data["text/plain"]
+    assert "1 submission a loop" in outputs["%devtime 2 * x * x + 3 * x - 1"][-1].data["text/plain"]
     off = outputs["# Off for a block of code"][0].text
     assert off.startswith("eager: None\nfused: Pending: 2 operations")
 
