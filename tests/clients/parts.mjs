@@ -123,8 +123,9 @@ scenario("a label that is cut keeps its lines", async () => {
   equal([fused, ...others].map(words.labelParts), [['multiply, add, sqrt', ': lines 2-3'], ['vadd', ''], ['a: line', ''],
     ['add', ': some of lines 3-40 and elsewhere']], 'parts');
   const context = { measureText: text => ({ width: text.length }) };
-  equal([30, 28, 27, 22, 13, 12].map(width => fitLabel(context, fused, width)), [fused, 'multiply, add, s…: lines 2-3',
-    'multiply, add, …: lines 2-3', 'multiply, …: lines 2-3', 'm…: lines 2-3', 'multiply, a…'], 'labels');
+  equal([30, 29, 27, 26, 22, 13, 12].map(width => fitLabel(context, fused, width)), [fused, 'multiply, add, …: lines 2-3',
+    'multiply, add, …: lines 2-3', 'multiply, add, …: lines 2-3', 'multiply, …: lines 2-3', 'm…: lines 2-3',
+    'multiply, a…'], 'labels');
   equal(fitLabel(context, 'multiply, negative, ...: lines 2-3', 31), 'multiply, negative, …: lines 2-3', 'dots of its own');
 });
 

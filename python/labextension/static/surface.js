@@ -98,14 +98,14 @@ export function fitText(context, text, width) {
   return low > 0 ? `${text.slice(0, low)}…` : '';
 }
 
-// A label cut so that the lines at its end stay, if these fit: "multiply, …: lines 2-3".
+// A label cut so that the lines at its end stay, if these fit, behind whole names: "multiply, …: lines 2-3".
 export function fitLabel(context, label, width) {
   const [name, lines] = labelParts(label);
   const room = width - context.measureText(lines).width;
   if (!lines || context.measureText(label).width <= width || context.measureText(`${name[0]}…`).width > room) {
     return fitText(context, label, width);
   }
-  return fitText(context, name, room).replace(/[,. ]+…$/, ', …') + lines;
+  return fitText(context, name, room).replace(/,[^,]*…$/, ', …') + lines;
 }
 
 // An element with a class, a text and children; never from markup.
