@@ -44,6 +44,7 @@ TOPICS = {
     "Types and devices": (
         "astype result_type can_cast isdtype finfo iinfo to_device __array_namespace_info__ allow_host_copies "
         "HostCopyWarning Array DType _inspect _copies _providers"),
+    "Expressions": "_fusing _recipe",
     "Constants": "e pi inf nan newaxis euler_gamma",
     "More": "",
 }

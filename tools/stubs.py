@@ -67,10 +67,11 @@ EventTimes: Event.times
 Generator[Any, None, None]: __await__
 Kernel: Program.__getitem__ Program.get_kernel
 MemoryUSMDevice | MemoryUSMShared | MemoryUSMHost: Array.usm_data
-None: accept_contents Event.add_done_callback Queue.memcpy Queue.memset __setitem__ contain_faults copy_from_device
-  copy_from_host disable_peer_access enable_peer_access memset print_device_info wait wait_for
+None: accept_contents Event.add_done_callback Queue.flush Queue.memcpy Queue.memset __setitem__ contain_faults
+  copy_from_device copy_from_host disable_peer_access enable_peer_access memset print_device_info wait wait_for
 Platform: platform sycl_platform
 Queue: Device.queue queue
+Recipe | None: Array.pending
 Queue | None: Event.queue
 bool: __bool__ can_access_peer can_compile done has_enable_profiling has_kernel is_contiguous is_in_order
 bool | int | float | complex: Array.item
@@ -113,6 +114,8 @@ ARRAY_RETURNS = {"result_type": "DType", "broadcast_arrays": "tuple[Array, ...]"
 LIMITS = {"finfo": {"bits": "int", "eps": "float", "max": "float", "min": "float", "smallest_normal": "float",
                     "dtype": "DType"},
           "iinfo": {"bits": "int", "max": "int", "min": "int", "dtype": "DType"}}
+# Modules of drupe.array that have their types written in them.
+TYPED = ("drupe.array._fusing", "drupe.array._recipe")
 NONE_TOO = ("Any", "DTypeLike", "DeviceLike", "Events")
 HEAD = '''\
 """{0} Made by tools/stubs.py; do not edit."""
@@ -125,6 +128,7 @@ import numpy
 '''
 ALIASES = '''
 from drupe import enums
+from drupe.array._recipe import Recipe
 from drupe.platforms import Platform
 
 DeviceLike: TypeAlias = "Device | str | None"
@@ -334,10 +338,13 @@ def array_stub():
     for name in names:
         if hasattr(_engine, name) and getattr(_engine, name) is getattr(drupe.array, name):
             lines.append(f"from drupe._engine import {name} as {name}")
+    typed = {name: module for name in names
+             if (module := getattr(getattr(drupe.array, name), "__module__", None)) in TYPED}
+    lines += [f"from {module} import {name} as {name}" for name, module in typed.items()]
     lines += ["", "__all__: list[str]"]
     for name in names:
         value = getattr(drupe.array, name)
-        if hasattr(_engine, name) and getattr(_engine, name) is value:
+        if name in typed or hasattr(_engine, name) and getattr(_engine, name) is value:
             continue
         if isinstance(value, types.FunctionType):
             given = re.sub(r"\bbool\b", "builtins.bool", parameters(value, name))  # there is a type of that name

@@ -1,7 +1,7 @@
 /* Element-wise operations: types, shapes, output, launch.
  *
  * Contiguous operands of one shape, the common case, skip broadcasting and merging. */
-#include "array/array_room.h"
+#include "array/node.h"
 #include <string.h>
 
 /* Elements for which starting another work-item pays. */
@@ -76,8 +76,7 @@ static size_t list_accesses(const drupe_target *target, const drupe_array *out, 
     return nin + 1;
 }
 
-/* Whether an operation takes as long as it takes to load and store its operands, roughly. */
-static bool is_light(int op, drupe_dtype compute)
+bool drupe_op_light(int op, drupe_dtype compute)
 {
     const op_result_rule rule = drupe_op_row(op)->result;
     if (drupe_dtype_row(compute)->kind == KIND_COMPLEX) return false;
@@ -95,7 +94,7 @@ static size_t grain_of(const drupe_target *target, const drupe_array *out, const
     size_t bytes = drupe_dtype_size(out->dtype);
     for (size_t i = 0; i < nin; i++)
         if (in[i].array) bytes += drupe_dtype_size(in[i].array->dtype);
-    const bool brief = out->size * bytes <= BRIEF_BYTES && is_light(key->op, (drupe_dtype)key->compute);
+    const bool brief = out->size * bytes <= BRIEF_BYTES && drupe_op_light(key->op, (drupe_dtype)key->compute);
     return brief ? BRIEF_ITEMS_MAX : GRAIN_CPU;
 }
 
@@ -228,7 +227,7 @@ drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, con
 static drupe_status check_queues(drupe_op op, const drupe_operand *in, size_t nin, const drupe_array *out,
                                  drupe_queue **queue)
 {
-    *queue = out->memory ? out->queue : NULL;
+    *queue = out->memory || out->node ? out->queue : NULL;
     for (size_t i = 0; i < nin; i++) {
         const drupe_array *array = in[i].array;
         if (!array) continue;
@@ -261,8 +260,7 @@ static drupe_mem_kind strongest_kind(const drupe_operand *in, size_t nin)
 {
     drupe_mem_kind kind = DRUPE_MEM_HOST;
     for (size_t i = 0; i < nin; i++)
-        if (in[i].array && drupe_memory_kind(in[i].array->memory) < kind)
-            kind = drupe_memory_kind(in[i].array->memory);
+        if (in[i].array && drupe_array_kind(in[i].array) < kind) kind = drupe_array_kind(in[i].array);
     return kind;
 }
 
@@ -298,7 +296,7 @@ drupe_status drupe_array_check_out(const char *operation, const drupe_array *out
 static bool conflicts(const drupe_array *out, const drupe_operand *in, size_t nin)
 {
     for (size_t i = 0; i < nin; i++)
-        if (in[i].array && drupe_layout_overlap(out, in[i].array) &&
+        if (in[i].array && in[i].array->memory && out->memory && drupe_layout_overlap(out, in[i].array) &&
             !drupe_layout_same_view(out, in[i].array))
             return true;
     return false;
@@ -363,7 +361,8 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     op_types types;
     int ndim;
     size_t shape[DRUPE_MAX_DIMS];
-    const bool given = out->memory != NULL;
+    const bool given = out->memory || out->node;
+    drupe_status status;
     if ((int)op < 0 || op >= DRUPE_OP_COUNT || drupe_op_kind_of(op) != DRUPE_OP_ELEMENTWISE)
         return drupe_error_set(DRUPE_E_INVALID, "%s is no element-wise operation", drupe_op_name(op));
     if (nin != (size_t)drupe_op_arity(op))
@@ -382,10 +381,38 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     if (given) {
         DRUPE_TRY(drupe_array_check_out(drupe_op_name(op), out, types.result, ndim, shape));
         if (out->size == 0) return DRUPE_OK;
-        if (conflicts(out, in, nin) || is_wider(out, &types))
-            return apply_through_copy(target, number, &types, out, in, nin);
+        const bool apart = conflicts(out, in, nin) || is_wider(out, &types);
+        if (!apart && drupe_pending_into(target, number, &types, in, nin, out, &status)) return status;
+        DRUPE_TRY(drupe_operands_settle(in, nin));
+        DRUPE_TRY(drupe_array_settle(out));
+        if (apart) return apply_through_copy(target, number, &types, out, in, nin);
         return drupe_map_launch(target, number, &types, out, in, nin);
     }
+    const drupe_mem_kind kind = strongest_kind(in, nin);
+    if (drupe_pending_make(target, number, &types, in, nin, kind, queue, ndim, shape, out, &status))
+        return status;
     return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,
                      shape, out);
+}
+
+drupe_status drupe_array_cast(const drupe_array *src, drupe_dtype dtype, drupe_array *out)
+{
+    drupe_target *target;
+    drupe_status status;
+    const drupe_operand in = {.array = src};
+    drupe_array_none(out);
+    DRUPE_TRY(drupe_target_get(src->queue, &target));
+    DRUPE_TRY(drupe_queue_pace(src->queue));
+    if (drupe_dtype_available(dtype, target->fp64) == dtype) {
+        const op_types types = {dtype, drupe_copy_type(src->dtype, dtype), dtype, 0};
+        if (drupe_pending_make(target, OP_COPY, &types, &in, 1, drupe_array_kind(src), src->queue, src->ndim,
+                               src->shape, out, &status))
+            return status;
+    }
+    DRUPE_TRY(drupe_array_settle(src));
+    DRUPE_TRY(drupe_array_result(src->queue, drupe_array_kind(src), dtype, src->ndim, src->shape, out));
+    if (src->size == 0) return DRUPE_OK;
+    status = drupe_array_assign(out, &in);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
 }

@@ -89,8 +89,7 @@ void drupe_reduce_types(int op, drupe_dtype dtype, op_types *types);
 /* What a copy from one type to another is computed in, which is rounded to `to` once. */
 drupe_dtype drupe_copy_type(drupe_dtype from, drupe_dtype to);
 
-/* --- target.c: devices as this room sees them, and their kernels -----------------------------------------
- */
+/* --- target.c: devices as this room sees them, and their kernels -------------------- */
 
 /* One device in one context; in checked mode another one than otherwise. Lives until drupe_array_forget(). */
 typedef struct drupe_target {
@@ -102,8 +101,10 @@ typedef struct drupe_target {
     bool fp64;
     bool checked;      /* its kernels are instrumented */
     size_t units;      /* compute units */
+    size_t most;       /* bytes, above which a result is asked for at once, as there may not be so many */
     size_t group;      /* work-group size of the GPU form */
     drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
+    drupe_map fused; /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
 /* drupe_array_result() of a type that the device has, as the caller knows. */
@@ -130,8 +131,7 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
 /* The kernel's name in that program, or of the precompiled kernel. */
 void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size);
 
-/* --- array.c ----------------------------------------------------------------------------------------------
- */
+/* --- array.c -------------------- */
 
 /* Whether nothing of its allocation stays when all of its elements are written. */
 bool drupe_array_covers(const drupe_array *array);
@@ -172,13 +172,14 @@ drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *type
                               const drupe_operand *in, size_t nin);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
+/* Whether an operation takes as long as it takes to load and store its operands, roughly. */
+bool drupe_op_light(int op, drupe_dtype compute);
 /* Whether a result of this type and shape can be stored in `out`: DRUPE_E_INVALID, whose text begins with the
  * operation's name, for another shape, a kind that would lose part of it, and a broadcast view. */
 drupe_status drupe_array_check_out(const char *operation, const drupe_array *out, drupe_dtype result,
                                    int ndim, const size_t *shape);
 
-/* --- host_call.c ----------------------------------------------------------------------------------------
- */
+/* --- host_call.c -------------------- */
 
 #define DRUPE_CALL_ARRAYS 8
 /* The function that does the work: the addresses of the arrays' elements [0, ..., 0] in the order given, and
@@ -202,8 +203,7 @@ typedef struct drupe_call {
  * copies; DRUPE_E_UNSUPPORTED where that is forbidden. */
 drupe_status drupe_array_call(const drupe_call *call);
 
-/* --- kernel_call.c --------------------------------------------------------------------------------------
- */
+/* --- kernel_call.c -------------------- */
 
 /* Whether the host cannot reach into the device's memory, so that what is a loop of the host elsewhere had
  * better be kernels. The form for GPUs on a CPU is a test's, and stands for such a device. */

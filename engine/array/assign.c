@@ -1,5 +1,5 @@
 /* Assignment and sequences: everything that writes elements without computing. */
-#include "array/array_room.h"
+#include "array/node.h"
 #include <string.h>
 
 /* --- Within one queue ----------------------------------------------------------------------------------- */
@@ -95,6 +95,21 @@ static drupe_status assign_across(drupe_target *target, const drupe_array *dst, 
     return status;
 }
 
+/* What broadcasts to dst; it may be pending. */
+static drupe_status assign_array(drupe_target *target, const drupe_array *dst, drupe_array *src)
+{
+    const bool here = src->queue == dst->queue;
+    if (src->node && here) {
+        drupe_status status;
+        drupe_array out = *dst;
+        const op_types types = {dst->dtype, drupe_copy_type(src->dtype, dst->dtype), dst->dtype, 0};
+        if (drupe_pending_into(target, OP_COPY, &types, &(drupe_operand){.array = src}, 1, &out, &status))
+            return status;
+    }
+    DRUPE_TRY(drupe_array_settle(src));
+    return here ? assign_here(target, dst, src) : assign_across(target, dst, src);
+}
+
 drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src)
 {
     drupe_target *target;
@@ -102,6 +117,7 @@ drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src
     DRUPE_TRY(drupe_target_get(dst->queue, &target));
     DRUPE_TRY(drupe_layout_writable(dst));
     DRUPE_TRY(drupe_queue_pace(dst->queue));
+    DRUPE_TRY(drupe_array_settle(dst));
     if (!src->array) return dst->size ? fill(target, dst, &src->scalar) : DRUPE_OK;
     drupe_array_view(src->array, &view);
     /* Leading axes of length 1 may be dropped, as in NumPy's assignment. */
@@ -110,11 +126,9 @@ drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src
         memmove(view.shape, view.shape + 1, (size_t)view.ndim * sizeof(*view.shape));
         memmove(view.strides, view.strides + 1, (size_t)view.ndim * sizeof(*view.strides));
     }
-    const drupe_array small = view;
-    drupe_status status = drupe_array_broadcast(&view, dst->ndim, dst->shape);
-    if (status == DRUPE_OK && dst->size)
-        status = src->array->queue == dst->queue ? assign_here(target, dst, &small)
-                                                 : assign_across(target, dst, &small);
+    drupe_array wide = view;
+    drupe_status status = drupe_array_broadcast(&wide, dst->ndim, dst->shape);
+    if (status == DRUPE_OK && dst->size) status = assign_array(target, dst, &view);
     drupe_array_clear(&view);
     return status;
 }

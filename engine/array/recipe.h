@@ -27,13 +27,15 @@ typedef enum kernel_shape {
     SHAPE_SORT,
     SHAPE_UNIQUE,
     SHAPE_RANDOM,
-    SHAPE_PRODUCT
+    SHAPE_PRODUCT,
+    SHAPE_FUSED /* of the host: one kernel, which is told what to do. Else there are many: fused_room.h */
 } kernel_shape;
 #define SCAN_PRODUCT 1 /* bits of a scan's variant */
 #define SCAN_SUMS    2
 #define SCAN_COLUMN  4
-#define PRODUCT_FAR  1 /* a bit of a product's variant; the others are EACH of matmul_gpu.cl, which is even  \
-                        */
+#define PRODUCT_FAR                                                                                          \
+    1 /* a bit of a product's variant; the others are EACH of matmul_gpu.cl, which is even                   \
+       */
 #define LAYOUT_STRIDED 8 /* else the bits of constant inputs */
 
 #define RECIPE_MOST 31

@@ -4,7 +4,7 @@
  * are too few to occupy the device: then the extent is split, and the partial results are reduced in turn.
  * Several merged reduced axes are reduced one after the other, the one with the nearest neighbours first,
  * which reads everything once and leaves little for the others. */
-#include "array/array_room.h"
+#include "array/node.h"
 #include <string.h>
 
 /* Elements per work-item or split, below which another one does not pay. */
@@ -165,6 +165,16 @@ static step_end end_of(const reduction *r, const drupe_array *array, bool writes
     return end;
 }
 
+static void range_of(const drupe_target *t, const reduce_step *step, drupe_range *range)
+{
+    const size_t tasks = (size_t)(step->p.outputs * step->p.splits),
+                 each = (size_t)(step->p.extent / step->p.splits + 1);
+    if (t->gpu_form)
+        drupe_target_range(t, tasks * (size_t)step->p.team, 1, range);
+    else
+        drupe_target_range(t, tasks * each, is_brief(t, step) ? 2 * BRIEF_ITEMS : GRAIN_CPU, range);
+}
+
 static drupe_status step_submit(const reduction *r, const reduce_step *step, drupe_queue *queue, step_end out,
                                 step_end in)
 {
@@ -179,11 +189,7 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
         key.out = key.in[0] = -1;
     else if (step->shape == SHAPE_COLUMN || p.stride != 1)
         key.layout = LAYOUT_STRIDED;
-    const size_t tasks = (size_t)(p.outputs * p.splits), each = (size_t)(p.extent / p.splits + 1);
-    if (t->gpu_form)
-        drupe_target_range(t, tasks * (size_t)p.team, 1, &range);
-    else
-        drupe_target_range(t, tasks * each, is_brief(t, step) ? 2 * BRIEF_ITEMS : GRAIN_CPU, &range);
+    range_of(t, step, &range);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &out.pointer},
                               {DRUPE_ARG_POINTER, sizeof(void *), &in.pointer},
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
@@ -242,13 +248,11 @@ static drupe_status look_first(const reduction *r, const reduce_step *step, cons
     return DRUPE_OK;
 }
 
-static drupe_status reduce_axis(const reduction *r, const split_axes *s, const drupe_array *in,
-                                drupe_array *out)
+static void plan_step(const drupe_target *target, const split_axes *s, size_t outputs, reduce_step *step)
 {
-    bool known;
-    reduce_step step = {0};
-    drupe_reduce_params *p = &step.p;
-    p->outputs = (drupe_i64)out->size;
+    *step = (reduce_step){0};
+    drupe_reduce_params *p = &step->p;
+    p->outputs = (drupe_i64)outputs;
     p->extent = s->reduced.ndim ? (drupe_i64)s->reduced.shape[0] : 1;
     p->stride = s->reduced.ndim ? s->reduced.strides[0][0] : 1;
     p->ndim = s->kept.ndim;
@@ -256,8 +260,17 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
         p->shape[d] = (drupe_i64)s->kept.shape[d];
         p->strides[d] = s->kept.strides[0][d];
     }
-    choose_shape(s, &step);
-    choose_splits(r->target, &step);
+    choose_shape(s, step);
+    choose_splits(target, step);
+}
+
+static drupe_status reduce_axis(const reduction *r, const split_axes *s, const drupe_array *in,
+                                drupe_array *out)
+{
+    bool known;
+    reduce_step step;
+    plan_step(r->target, s, out->size, &step);
+    const drupe_reduce_params *p = &step.p;
     const step_end from = end_of(r, in, false, s->offset);
     if (p->splits == 1) return step_submit(r, &step, in->queue, end_of(r, out, true, 0), from);
     DRUPE_TRY(look_first(r, &step, in, out, s->offset, &known));
@@ -269,6 +282,73 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
     if (status == DRUPE_OK) status = step_combine(r, &step, &partial, out);
     drupe_array_clear(&partial);
     return status;
+}
+
+/* --- Of expressions --------------------------------------------------------------------------------------
+ */
+
+typedef struct combination {
+    const reduction *r;
+    const reduce_step *first;
+    const drupe_array *partial, *out;
+} combination;
+
+static drupe_status combine(const void *user)
+{
+    const combination *c = user;
+    return step_combine(c->r, c->first, c->partial, c->out);
+}
+
+/* Whether the kernel "fused" has such columns: neighbours, or rows that are too short to be run through by
+ * themselves. */
+static bool runs_by_columns(const drupe_reduce_params *p)
+{
+    const drupe_i64 near = p->strides[p->ndim - 1];
+    return near == 1 ||
+           (p->stride == 1 && near == p->extent && p->ndim == 1 && p->splits == 1 && p->extent < 128);
+}
+
+/* Have the kernel that computes a pending array reduce it at the same time. False: that cannot be, and `in`
+ * is to be settled. */
+static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t axes, bool spent,
+                           const drupe_array *out, drupe_status *status)
+{
+    split_axes s;
+    reduce_step step;
+    drupe_array partial = {0};
+    drupe_range range;
+    bool done = false;
+    *status = DRUPE_OK;
+    if (!drupe_array_pending(in) || in->node->across || !in->size || !out->size ||
+        !drupe_pending_joins(r->target))
+        return false;
+    split(in, axes, &s);
+    if (s.kept.ndim > DRUPE_KERNEL_DIMS || s.reduced.ndim != 1) return false;
+    plan_step(r->target, &s, out->size, &step);
+    const drupe_reduce_params *p = &step.p;
+    if (step.shape == SHAPE_ROW ? p->stride != 1 : !runs_by_columns(p)) return false;
+    const size_t count = (size_t)(p->outputs * p->splits);
+    if (p->splits > 1)
+        *status = drupe_array_result_known(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial);
+    if (*status != DRUPE_OK) return true;
+    const drupe_array *to = p->splits > 1 ? &partial : out;
+    drupe_fused_reduction joined = {
+        .op = r->op, .column = step.shape == SHAPE_COLUMN, .compute = (drupe_i32)r->compute, .params = *p};
+    joined.params.in_dtype = (drupe_i32)in->dtype;
+    joined.params.out_dtype = (drupe_i32)to->dtype;
+    range_of(r->target, &step, &range);
+    const combination after = {r, &step, &partial, out};
+    const pending_target target = {.node = in->node,
+                                   .spent = spent,
+                                   .array = to,
+                                   .reduction = &joined,
+                                   .range = &range,
+                                   .then = p->splits > 1 ? combine : NULL,
+                                   .user = &after,
+                                   .done = &done};
+    *status = drupe_pending_settle(in->queue, &target);
+    drupe_array_clear(&partial);
+    return done || *status != DRUPE_OK;
 }
 
 /* --- The whole ------------------------------------------------------------------------------------------ */
@@ -336,6 +416,12 @@ static drupe_array without_repeats(drupe_op op, const drupe_array *in, uint32_t 
 drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
                                 drupe_dtype dtype, drupe_array *out)
 {
+    return drupe_array_reduce_over(op, in, axes, keepdims, dtype, false, out);
+}
+
+drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
+                                     drupe_dtype dtype, bool spent, drupe_array *out)
+{
     reduction r = {.op = (int)op};
     op_types types;
     int ndim;
@@ -353,8 +439,17 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
         return drupe_error_set(DRUPE_E_INVALID, "%s is not computed in %s", drupe_op_name(op),
                                drupe_dtype_name(r.compute));
     result_shape(in, axes, keepdims, &ndim, shape);
-    DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, ndim, shape, out));
-    drupe_status status = DRUPE_OK;
+    DRUPE_TRY(drupe_array_result(in->queue, drupe_array_kind(in), dtype, ndim, shape, out));
+    drupe_status status;
+    if (reduce_pending(&r, in, axes, spent, out, &status)) {
+        if (status != DRUPE_OK) drupe_array_clear(out);
+        return status;
+    }
+    status = drupe_array_settle(in);
+    if (status != DRUPE_OK) {
+        drupe_array_clear(out);
+        return status;
+    }
     const drupe_array once = without_repeats(op, in, axes);
     if (out->size) status = in->size ? reduce_into(&r, &once, axes, out) : fill_identity(&r, out);
     if (status != DRUPE_OK) drupe_array_clear(out);

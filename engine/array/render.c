@@ -2,7 +2,7 @@
  *
  * Element types are those as stored; casts are part of the loads, so that no combination of types needs a
  * kernel of its own before it is used. */
-#include "array/array_room.h"
+#include "array/fused_room.h"
 #include "generated/sources.inc"
 #include <stdio.h>
 #include <string.h>
@@ -12,15 +12,24 @@ static void append_lines(drupe_text *text, const char *const *lines)
     for (; *lines; lines++) drupe_text_printf(text, "%s", *lines);
 }
 
-/* What an element of a type is in a register. */
-static const char *value_of(const dtype_row *row)
+void drupe_render_lines(drupe_text *text, int which)
+{
+    static const char *const *const texts[] = {[TEXT_DIALECT] = source_dialect_h,
+                                               [TEXT_FUSED] = source_fused_cl,
+                                               [TEXT_NUMERIC] = source_numeric_h,
+                                               [TEXT_HALF] = source_half_h,
+                                               [TEXT_COMPLEX] = source_complex_cl};
+    append_lines(text, texts[which]);
+}
+
+const char *drupe_render_value(const dtype_row *row)
 {
     return drupe_dtype_row(row->compute)->cl;
 }
 
-/* The macro `name`, which converts a value of one type to another. A byte of a bool that is not 0 is true,
- * whoever wrote it: what comes from one or goes to one is compared. */
-static void define_cast(drupe_text *text, const char *name, const dtype_row *from, const dtype_row *to)
+/* A byte of a bool that is not 0 is true, whoever wrote it: what comes from one or goes to one is compared.
+ */
+void drupe_render_cast(drupe_text *text, const char *name, const dtype_row *from, const dtype_row *to)
 {
     const bool part = from->kind == KIND_COMPLEX && to->kind != KIND_COMPLEX;
     const char *x = from->kind == KIND_BOOL ? "((x) != 0)" : part ? "((x).s0)" : "(x)";
@@ -38,7 +47,7 @@ static void define_cast(drupe_text *text, const char *name, const dtype_row *fro
     else if (from->kind >= KIND_FLOAT && to->kind < KIND_FLOAT)
         drupe_text_printf(text, "((%s)(%s)%s)\n", to->cl, to->size < 4 ? "int" : "long", x);
     else
-        drupe_text_printf(text, "((%s)%s)\n", value_of(to), x);
+        drupe_text_printf(text, "((%s)%s)\n", drupe_render_value(to), x);
 }
 
 /* How operand `k`, 0 being the output, is reached in memory, where it is of a type. */
@@ -50,7 +59,7 @@ static void define_memory(drupe_text *text, int k, const dtype_row *stored)
     else
         drupe_text_printf(
             text, "#define READ%d READ_%s\n#define READ_WIDE%d READ_WIDE_%s\n#define ZERO%d ((%s)(0))\n", k,
-            how, k, how, k, value_of(stored));
+            how, k, how, k, drupe_render_value(stored));
 }
 
 static void define_constant(drupe_text *text, const char *name, const dtype_row *compute)
@@ -67,9 +76,9 @@ static void define_input(drupe_text *text, const dtype_row *compute, int index, 
     const dtype_row *stored = drupe_dtype_row(dtype);
     char name[32];
     drupe_text_printf(text, "#define TI%d %s\n#define TV%d %s\n#define TC%d %s\n", index, stored->cl, index,
-                      value_of(stored), index, compute->cl);
+                      drupe_render_value(stored), index, compute->cl);
     snprintf(name, sizeof(name), "LOAD%d", index);
-    define_cast(text, name, stored, compute);
+    drupe_render_cast(text, name, stored, compute);
     snprintf(name, sizeof(name), "CONSTANT_OF%d", index);
     define_constant(text, name, compute);
     define_memory(text, index + 1, stored);
@@ -84,17 +93,20 @@ static const dtype_row *input_type(const kernel_parts *key, int i)
                                                    : compute);
 }
 
-/* The type of a result before it is stored. */
-static const dtype_row *result_type(const kernel_parts *key)
+const dtype_row *drupe_render_result(const op_row *row, const dtype_row *compute)
 {
-    const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
-    if (key->shape != SHAPE_MAP) return compute;
-    switch (drupe_op_row(key->op)->result) {
+    switch (row->result) {
     case RESULT_BOOL: return drupe_dtype_row(DRUPE_BOOL);
     case RESULT_REAL:
     case RESULT_FLOAT_REAL: return drupe_dtype_row(compute->real);
     default: return compute;
     }
+}
+
+static const dtype_row *result_type(const kernel_parts *key)
+{
+    const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
+    return key->shape == SHAPE_MAP ? drupe_render_result(drupe_op_row(key->op), compute) : compute;
 }
 
 /* The arithmetic of the compute type alone: every line more costs each build. */
@@ -118,7 +130,7 @@ static void define_types(drupe_text *text, const kernel_parts *key)
     const dtype_row *out = drupe_dtype_row((drupe_dtype)key->out), *result = result_type(key);
     drupe_text_printf(text, "#define TC %s\n#define TS _%s\n#define TREAL %s\n#define TR %s\n", compute->cl,
                       compute->suffix, drupe_dtype_row(compute->real)->cl, result->cl);
-    drupe_text_printf(text, "#define TO %s\n#define TV %s\n", out->cl, value_of(out));
+    drupe_text_printf(text, "#define TO %s\n#define TV %s\n", out->cl, drupe_render_value(out));
     define_memory(text, 0, out);
     define_constant(text, "CONSTANT_OF", compute);
     for (int i = 0; i < DRUPE_KERNEL_INPUTS; i++)
@@ -128,11 +140,11 @@ static void define_types(drupe_text *text, const kernel_parts *key)
         define_memory(text, 1, compute);
         define_memory(text, 2, compute);
     }
-    define_cast(text, "LOAD", compute, compute);
+    drupe_render_cast(text, "LOAD", compute, compute);
     if (result->kind == KIND_COMPLEX || result->kind == KIND_BOOL) {
-        define_cast(text, "STORE", result, out);
+        drupe_render_cast(text, "STORE", result, out);
     } else { /* C may compute in a wider type */
-        define_cast(text, "STORE_TYPED", result, out);
+        drupe_render_cast(text, "STORE_TYPED", result, out);
         drupe_text_printf(text, "#define STORE(x) STORE_TYPED(((TR)(x)))\n");
     }
     drupe_text_printf(text, "#define LOWEST %s\n#define HIGHEST %s\n", compute->lowest, compute->highest);
@@ -273,6 +285,10 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_recip
 void drupe_render_name(const drupe_target *target, const kernel_recipe *recipe, char *name, size_t size)
 {
     kernel_parts parts, *const key = &parts;
+    if (recipe->bytes[0] == SHAPE_FUSED) {
+        snprintf(name, size, "fused");
+        return;
+    }
     drupe_recipe_read(recipe, key);
     const char *suffix = drupe_dtype_row((drupe_dtype)key->compute)->suffix;
     const op_row *row = drupe_op_row(key->op);

@@ -2,7 +2,8 @@
  *
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
  * kernel at the same moment may both build it, and the second result is dropped. */
-#include "array/array_room.h"
+#include "array/fused_room.h"
+#include "array/node.h"
 #include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static void target_close(drupe_target *t)
     size_t at = 0;
     for (drupe_kernel *k; (k = drupe_map_next(&t->kernels, &at, NULL, NULL));) drupe_kernel_release(k);
     drupe_map_clear(&t->kernels);
+    drupe_fused_forget(t);
     drupe_device_release(t->device);
     drupe_context_release(t->context);
 }
@@ -45,6 +47,7 @@ static void target_describe(drupe_target *t)
     t->fp64 = drupe_device_number(t->device, DRUPE_INFO_HAS_FP64, 0) != 0;
     t->units = (size_t)drupe_device_number(t->device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
     if (t->units == 0) t->units = 1;
+    t->most = (size_t)drupe_device_number(t->device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) / 2;
     for (t->group = 256; t->group > most && t->group > 1;) t->group /= 2;
 }
 
@@ -74,7 +77,9 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
 
 void drupe_array_forget(void)
 {
+    drupe_idle_stop();
     drupe_parallel_stop();
+    drupe_fused_stop();
     pthread_mutex_lock(&targets.lock);
     target_entry *entry = targets.first;
     targets.first = NULL;

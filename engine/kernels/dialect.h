@@ -5,6 +5,7 @@
  *   TC, TS, TREAL    the compute type, its suffix in numeric.h (_f32), and the type of its real part
  *   TC0, TC1, TC2    what the inputs are computed in: TC, or that of bool
  *   TR               the type of the result before it is stored
+ *   WHOLE            1 where functions of libm come in vectors of several widths (C99; see map_whole())
  *   TO, TI0, TI1 ... stored types of output and inputs (OpenCL C; the host's kernels see TC only), and TV,
  * TV0, TV1 ... what an element of them is in a register: a float of a half READ1, ZERO1 ... element i of
  * input 0, and what stands for one that is not there; WRITE0 stores one LOAD             what a stored TC
@@ -113,10 +114,19 @@ typedef uint64_t u64;
 /* Iterations touch no common element, so that operations in place vectorise as well. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define VECTORWISE  _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
+#define VECTORWISE                                                                                           \
+    INDEPENDENT /* one vector at a time, so that none of whole vectors is left to a scalar loop */
 #endif
 #define UNROLL
+/* In front of a function that is compiled by itself: no copy of it may be made for one call. */
+#if defined(__clang__)
+#define APART __attribute__((noinline))
+#else
+#define APART __attribute__((noipa))
+#endif
 /* Whether elements first, first + stride ... of operand k, n of them, may be touched; the argument behind the
  * kernel's own tells. */
 #if DRUPE_CHECKED

@@ -43,7 +43,12 @@ static void cast_f16_f32(i64 n, void *to, const void *from)
     i64 i = 0;
     for (; i + HALVES <= n; i += HALVES)
         _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
-    for (; i < n; i++) out[i] = half_value(in[i]);
+    if (i == n) return; /* the rest in the same way: processors mark signalling NaN as quiet */
+    u16 halves[HALVES] = {0};
+    float floats[HALVES];
+    memcpy(halves, in + i, (size_t)(n - i) * sizeof(*in));
+    _mm256_storeu_ps(floats, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)halves)));
+    memcpy(out + i, floats, (size_t)(n - i) * sizeof(*out));
 }
 static void cast_f32_f16(i64 n, void *to, const void *from)
 {

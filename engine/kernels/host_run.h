@@ -96,6 +96,16 @@ static i64 map_tile(const map_kernel *k, const drupe_map_head *p)
     return only_moved ? (i64)sizeof(block) / SIZES[p->dtypes[0]] : BLOCK;
 }
 
+static int map_tiling(tiling *t, const map_kernel *k, const drupe_map_head *head)
+{
+    const drupe_map_params *p = (const drupe_map_params *)head;
+    if (head->ndim < 2) return 0;
+    tiling_begin(t, head->n, head->ndim, p->shape);
+    for (int i = 0; i < k->arity; i++)
+        if (!(head->constants >> i & 1)) tiling_look(t, p->strides[i + 1]);
+    return tiling_cut(t, map_tile(k, head));
+}
+
 /* Block by block, or tile by tile. Not part of map_run(), which would have to make room for the blocks first.
  */
 static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t begin, size_t end,
@@ -118,10 +128,10 @@ static __attribute__((noinline)) void map_run_blocks(const map_kernel *k, size_t
         map_bound(&in[i], bounds, i + 1);
     }
     tiling tiles;
-    if (!DRUPE_CHECKED && tiling_find(&tiles, p, k->arity, map_tile(k, p))) {
+    if (!DRUPE_CHECKED && map_tiling(&tiles, k, p)) {
         const i64 count = tiling_count(&tiles);
         tiles_run(&tiles, k, share(count, (i64)begin, (i64)size), share(count, (i64)end, (i64)size), &out, in,
-                  buffers);
+                  p->constants, buffers);
         return;
     }
     for (i64 n; at < until; at += n) {
@@ -156,11 +166,35 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
 
 /* The kernel `name` of a loop, with the types of its result and of its inputs. */
 #define MAP_KERNEL(name, loop, moves, arity, result, ...)                                                    \
+    static const map_kernel CAT(name, _kernel) = {loop, moves, arity, result, {__VA_ARGS__}};                \
     static void name(size_t begin, size_t end, size_t size, const void *const *args)                         \
     {                                                                                                        \
-        static const map_kernel kernel = {loop, moves, arity, result, {__VA_ARGS__}};                        \
-        map_run(&kernel, begin, end, size, args);                                                            \
+        map_run(&CAT(name, _kernel), begin, end, size, args);                                                \
     }
+
+/* Elements of the widest vector. */
+#define WHOLE_LANES(type) ((i64)(64 / sizeof(type)))
+#define WHOLE_BYTES       128 /* of so many complex numbers */
+
+/* A loop over functions of libm, which come in several widths that differ in their last bits. So the elements
+ * behind the last whole vector are one, too, and an element has the same result wherever it stands. */
+static void map_whole(void (*loop)(i64 n, void *out, const void *const *in), i64 n, void *out,
+                      const void *const *in, int arity, i64 in_size, i64 out_size, i64 lanes)
+{
+    _Alignas(64) char values[DRUPE_KERNEL_INPUTS][WHOLE_BYTES], results[WHOLE_BYTES];
+    const void *sources[DRUPE_KERNEL_INPUTS];
+    const i64 rest = n % lanes, whole = n - rest;
+    if (whole) loop(whole, out, in);
+    if (rest <= 0) return;
+    for (int i = 0; i < arity; i++) {
+        const char *from = (const char *)in[i] + whole * in_size;
+        for (i64 l = 0; l < lanes; l++)
+            memcpy(values[i] + l * in_size, from + (l < rest ? l * in_size : 0), (size_t)in_size);
+        sources[i] = values[i];
+    }
+    loop(lanes, results, sources);
+    memcpy((char *)out + whole * out_size, results, (size_t)(rest * out_size));
+}
 
 /* --- Sequences ------------------------------------------------------------------------------------------ */
 

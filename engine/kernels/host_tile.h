@@ -10,16 +10,17 @@
 
 /* How a launch is cut; axes of the index space, lengths in elements. */
 typedef struct tiling {
-    const drupe_map_params *p;
+    i64 n; /* elements of the index space */
+    const i64 *shape;
     int across, last; /* rows lie along `last`, columns along `across` */
     i64 rows, columns;
     i64 bands, pieces; /* tiles along `across` and along `last` */
 } tiling;
 
-/* One tile: the offsets of its first element in each operand. */
+/* One tile: the index of its first element. */
 typedef struct tile {
     i64 rows, columns;
-    i64 offsets[DRUPE_KERNEL_INPUTS + 1];
+    i64 index[DRUPE_KERNEL_DIMS];
 } tile;
 
 static i64 magnitude(i64 a)
@@ -27,61 +28,61 @@ static i64 magnitude(i64 a)
     return a < 0 ? -a : a;
 }
 
-/* The axis along which the elements of an operand are nearer than along the last one, or -1. */
-static int tile_axis(const drupe_map_params *p, const i64 *strides)
+static void tiling_begin(tiling *t, i64 n, int ndim, const i64 *shape)
 {
-    const int last = p->head.ndim - 1;
-    int found = -1;
-    for (int d = 0; d < last; d++) {
+    t->n = n;
+    t->shape = shape;
+    t->last = ndim - 1;
+    t->across = -1;
+}
+
+/* Unless it is found already: the axis along which an operand's elements are nearer than along the last one.
+ */
+static void tiling_look(tiling *t, const i64 *strides)
+{
+    if (t->across >= 0) return;
+    for (int d = 0; d < t->last; d++) {
         const i64 near = magnitude(strides[d]);
-        if (near && near < magnitude(strides[found < 0 ? last : found])) found = d;
+        if (near && near < magnitude(strides[t->across < 0 ? t->last : t->across])) t->across = d;
     }
-    return found;
 }
 
 /* Whether to run in tiles; `elements`: how many fit into one. */
-static int tiling_find(tiling *t, const drupe_map_head *head, int arity, i64 elements)
+static int tiling_cut(tiling *t, i64 elements)
 {
-    const drupe_map_params *p = (const drupe_map_params *)head;
-    if (head->ndim < 2) return 0;
-    t->p = p;
-    t->last = head->ndim - 1;
-    t->across = -1;
-    for (int i = 0; i < arity && t->across < 0; i++)
-        if (!(head->constants >> i & 1)) t->across = tile_axis(p, p->strides[i + 1]);
-    if (t->across < 0 || p->shape[t->across] < 4 || p->shape[t->last] < 4) return 0;
+    if (t->across < 0 || t->shape[t->across] < 4 || t->shape[t->last] < 4) return 0;
     for (t->rows = 16; t->rows < TILE_ROWS && t->rows * t->rows < elements; t->rows *= 2) {}
     t->columns = elements / t->rows;
-    t->bands = (p->shape[t->across] + t->rows - 1) / t->rows;
-    t->pieces = (p->shape[t->last] + t->columns - 1) / t->columns;
+    t->bands = (t->shape[t->across] + t->rows - 1) / t->rows;
+    t->pieces = (t->shape[t->last] + t->columns - 1) / t->columns;
     return 1;
 }
 
 static i64 tiling_count(const tiling *t)
 {
-    return t->p->head.n / (t->p->shape[t->across] * t->p->shape[t->last]) * t->bands * t->pieces;
-}
-
-static void tile_add(const tiling *t, tile *found, int axis, i64 index)
-{
-    for (int k = 0; k <= DRUPE_KERNEL_INPUTS; k++) found->offsets[k] += index * t->p->strides[k][axis];
+    return t->n / (t->shape[t->across] * t->shape[t->last]) * t->bands * t->pieces;
 }
 
 static void tile_at(const tiling *t, i64 number, tile *found)
 {
-    const i64 *shape = t->p->shape;
     const i64 column = number % t->pieces * t->columns, row = number / t->pieces % t->bands * t->rows;
     i64 rest = number / t->pieces / t->bands;
-    memset(found->offsets, 0, sizeof(found->offsets));
-    tile_add(t, found, t->last, column);
-    tile_add(t, found, t->across, row);
+    found->index[t->last] = column;
+    found->index[t->across] = row;
     for (int d = t->last - 1; d >= 0; d--) {
         if (d == t->across) continue;
-        tile_add(t, found, d, rest % shape[d]);
-        rest /= shape[d];
+        found->index[d] = rest % t->shape[d];
+        rest /= t->shape[d];
     }
-    found->rows = min(t->rows, shape[t->across] - row);
-    found->columns = min(t->columns, shape[t->last] - column);
+    found->rows = min(t->rows, t->shape[t->across] - row);
+    found->columns = min(t->columns, t->shape[t->last] - column);
+}
+
+static char *tile_address(const tiling *t, const tile *at, const operand *o)
+{
+    i64 offset = 0;
+    for (int d = 0; d <= t->last; d++) offset += at->index[d] * o->strides[d];
+    return o->base + offset * o->size;
 }
 
 #define TILE_TURN(name, type)                                                                                \
@@ -99,10 +100,10 @@ TILE_TURN(tile_turn_8, uint64_t)
 TILE_TURN(tile_turn_16, pair)
 
 /* The elements of a tile, as rows one behind the other. */
-static void tile_load(const tiling *t, const tile *at, const operand *o, int index, char *to)
+static void tile_load(const tiling *t, const tile *at, const operand *o, char *to)
 {
     const i64 down = o->strides[t->across], right = o->strides[t->last], row = at->columns * o->size;
-    const char *from = o->base + at->offsets[index] * o->size;
+    const char *from = tile_address(t, at, o);
     if (magnitude(right) <= magnitude(down) || !down) {
         for (i64 r = 0; r < at->rows; r++)
             strided_copy(to + r * row, 1, from + r * down * o->size, right, at->columns, o->size);
@@ -122,14 +123,14 @@ static void tile_load(const tiling *t, const tile *at, const operand *o, int ind
 static void tile_store(const tiling *t, const tile *at, const operand *out, const char *from)
 {
     const i64 down = out->strides[t->across], right = out->strides[t->last], row = at->columns * out->size;
-    char *to = out->base + at->offsets[0] * out->size;
+    char *to = tile_address(t, at, out);
     for (i64 r = 0; r < at->rows; r++)
         strided_copy(to + r * down * out->size, right, from + r * row, 1, at->columns, out->size);
 }
 
-/* The tiles of one share; `buffers`: constants are in theirs already. */
+/* The tiles of one share; `constants`: bits of inputs that are, in their buffers already. */
 static void tiles_run(const tiling *t, const map_kernel *k, i64 from, i64 until, const operand *out,
-                      const operand *in, block *buffers)
+                      const operand *in, int constants, block *buffers)
 {
     const void *sources[DRUPE_KERNEL_INPUTS];
     block result, raw;
@@ -139,9 +140,9 @@ static void tiles_run(const tiling *t, const map_kernel *k, i64 from, i64 until,
         const i64 n = at.rows * at.columns;
         for (int i = 0; i < k->arity; i++) {
             sources[i] = buffers[i].bytes;
-            if (t->p->head.constants >> i & 1) continue;
+            if (constants >> i & 1) continue;
             const int same = SAME(in[i].dtype, k->compute[i]);
-            tile_load(t, &at, &in[i], i + 1, same ? buffers[i].bytes : raw.bytes);
+            tile_load(t, &at, &in[i], same ? buffers[i].bytes : raw.bytes);
             if (!same) CASTS[in[i].dtype][k->compute[i]](n, buffers[i].bytes, raw.bytes);
         }
         if (k->moves && SAME(out->dtype, k->result)) {

@@ -16,8 +16,19 @@
 #endif
 
 #ifndef __OPENCL_VERSION__
-static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
+#if WHOLE /* n is a multiple of the lanes, see map_whole(): so that compilers see it, too */
+#define LOOP     CAT(NAME, _whole)
+#define COUNT(n) ((n) & -WHOLE_LANES(TREAL))
+#define EACH     VECTORWISE
+APART
+#else
+#define LOOP     CAT(NAME, _loop)
+#define COUNT(n) (n)
+#define EACH     INDEPENDENT
+#endif
+static void LOOP(i64 n, void *out_, const void *const *in_)
 {
+    const i64 count = COUNT(n);
     TR *out = out_;
     const TC0 *in0 = in_[0];
 #if ARITY > 1
@@ -26,8 +37,8 @@ static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
 #if ARITY > 2
     const TC2 *in2 = in_[2];
 #endif
-    INDEPENDENT
-    for (i64 i = 0; i < n; i++) {
+    EACH
+    for (i64 i = 0; i < count; i++) {
         const TC0 a = LOAD0(in0[i]);
 #if ARITY > 1
         const TC1 b = LOAD1(in1[i]);
@@ -38,6 +49,15 @@ static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
         out[i] = (TR)(APPLY(a, b, c));
     }
 }
+#if WHOLE
+static void CAT(NAME, _loop)(i64 n, void *out, const void *const *in)
+{
+    map_whole(LOOP, n, out, in, ARITY, sizeof(TC), sizeof(TR), WHOLE_LANES(TREAL));
+}
+#endif
+#undef LOOP
+#undef COUNT
+#undef EACH
 MAP_KERNEL(NAME, CAT(NAME, _loop), MOVES, ARITY, TR_ID, TC_IDS)
 
 #else

@@ -4,6 +4,16 @@
 #ifndef DRUPE_NUMERIC_H
 #define DRUPE_NUMERIC_H
 
+/* a / b, cut; b is not 0. Vectors have no division of integers. F holds all values of its type I and some
+ * digits more: the quotient of two comes out exact, or closer to the true one than that is to the next
+ * integer. On GPUs the division of floats may be off, and F is I. */
+#define NUMERIC_QUOTIENT(S, I, F) NUMERIC_QUOTIENT_(S, I, F)
+#define NUMERIC_QUOTIENT_(S, I, F)                                                                           \
+    static inline I num_quotient##S(I a, I b)                                                                \
+    {                                                                                                        \
+        return (I)((F)a / (F)b);                                                                             \
+    }
+
 /* Types S of integers I, which wrap as their unsigned U do. W is what C computes in: of short types U would
  * become a signed one. */
 #define NUMERIC_INTEGER(S, I, U, W)                                                                          \
@@ -55,16 +65,14 @@
     }                                                                                                        \
     static inline I num_floordiv##S(I a, I b)                                                                \
     {                                                                                                        \
-        if (b == 0) return 0;                                                                                \
-        if (b == -1) return num_neg##S(a);                                                                   \
-        I q = (I)(a / b);                                                                                    \
-        return (I)(q - (q * b != a && (a < 0) != (b < 0)));                                                  \
+        const I d = b == 0 || b == -1 ? (I)1 : b, q = num_quotient##S(a, d);                                 \
+        const I down = (I)(q - (q * d != a && (a < 0) != (d < 0)));                                          \
+        return b == 0 ? (I)0 : b == -1 ? num_neg##S(a) : down;                                               \
     }                                                                                                        \
     static inline I num_mod##S(I a, I b)                                                                     \
     {                                                                                                        \
-        if (b == 0 || b == -1) return 0;                                                                     \
-        I r = (I)(a % b);                                                                                    \
-        return (I)(r != 0 && (r < 0) != (b < 0) ? r + b : r);                                                \
+        const I d = b == 0 || b == -1 ? (I)1 : b, r = (I)(a - num_quotient##S(a, d) * d);                    \
+        return (I)(r != 0 && (r < 0) != (d < 0) ? r + d : r);                                                \
     }                                                                                                        \
     static inline I num_shr##S(I a, I b)                                                                     \
     {                                                                                                        \
@@ -88,6 +96,15 @@
 #define NUMERIC_UINT(S, U, W) NUMERIC_UINT_(S, U, W)
 #define NUMERIC_UINT_(S, U, W)                                                                               \
     NUMERIC_INTEGER(S, U, U, W)                                                                              \
+    static inline U num_floordiv##S(U a, U b)                                                                \
+    {                                                                                                        \
+        const U q = num_quotient##S(a, b == 0 ? (U)1 : b);                                                   \
+        return b == 0 ? (U)0 : q;                                                                            \
+    }                                                                                                        \
+    static inline U num_mod##S(U a, U b)                                                                     \
+    {                                                                                                        \
+        return b == 0 ? (U)0 : (U)(a - num_quotient##S(a, b == 0 ? (U)1 : b) * b);                           \
+    }                                                                                                        \
     static inline U num_shr##S(U a, U b)                                                                     \
     {                                                                                                        \
         return b < 8 * sizeof(U) ? (U)(a >> b) : (U)0;                                                       \
@@ -156,13 +173,23 @@
 
 #ifdef __OPENCL_VERSION__ /* a program computes in one type */
 #if KIND_INT
+NUMERIC_QUOTIENT(TS, TC, TC)
 NUMERIC_INT(TS, TC, TUNSIGNED, TWRAP)
 #elif KIND_UINT
+NUMERIC_QUOTIENT(TS, TC, TC)
 NUMERIC_UINT(TS, TC, TWRAP)
 #elif KIND_FLOAT
 NUMERIC_FLOAT(TS, TC)
 #endif
 #else
+NUMERIC_QUOTIENT(_i8, int8_t, float)
+NUMERIC_QUOTIENT(_i16, int16_t, float)
+NUMERIC_QUOTIENT(_i32, i32, double)
+NUMERIC_QUOTIENT(_i64, i64, i64)
+NUMERIC_QUOTIENT(_u8, uint8_t, float)
+NUMERIC_QUOTIENT(_u16, uint16_t, float)
+NUMERIC_QUOTIENT(_u32, u32, double)
+NUMERIC_QUOTIENT(_u64, u64, u64)
 NUMERIC_INT(_i8, int8_t, uint8_t, u32)
 NUMERIC_INT(_i16, int16_t, uint16_t, u32)
 NUMERIC_INT(_i32, i32, u32, u32)

@@ -15,7 +15,8 @@ typedef struct drupe_matrix {
 bool drupe_blas_takes(drupe_blas_type type, size_t largest);
 
 /* out[m][n] = a[m][k] b[k][n]; `out` is contiguous. No dimension may be 0, and drupe_blas_takes() them.
- * Products with a vector (n or m of 1) take the matrix-vector routine. */
+ * Products with a vector (n or m of 1) take the matrix-vector routine, and those of a matrix with its own
+ * transpose one that computes half of the result, which is symmetric. */
 void drupe_blas_matmul(drupe_blas_type type, size_t m, size_t n, size_t k, drupe_matrix a, drupe_matrix b,
                        void *out);
 

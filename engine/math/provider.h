@@ -43,10 +43,11 @@ static inline size_t drupe_blas_real_size(drupe_blas_type type)
     return type == DRUPE_BLAS_FLOAT || type == DRUPE_BLAS_CFLOAT ? 4 : 8;
 }
 
-/* ROUTINE(id, name of real types, name of complex types); the first two are BLAS. */
+/* ROUTINE(id, name of real types, name of complex types); the first three are BLAS. */
 #define DRUPE_ROUTINES(ROUTINE)                                                                              \
     ROUTINE(GEMM, "gemm", "gemm")                                                                            \
     ROUTINE(GEMV, "gemv", "gemv")                                                                            \
+    ROUTINE(SYRK, "syrk", "syrk")                                                                            \
     ROUTINE(GETRF, "getrf", "getrf")                                                                         \
     ROUTINE(GETRS, "getrs", "getrs")                                                                         \
     ROUTINE(GETRI, "getri", "getri")                                                                         \

@@ -47,14 +47,27 @@ size_t drupe_label_width(const char *utf8)
     return width;
 }
 
+/* What stays when the label is cut: ": lines 3-4" at the end of those of kernels of several operations; else
+ * "". */
+static const char *label_tail(const char *label, size_t width)
+{
+    const char *tail = strstr(label, ": line");
+    return tail && drupe_label_width(tail) + 4 <= width ? tail : "";
+}
+
 /* Returns the columns that it takes. */
 static size_t label_append(drupe_text *text, const char *label, size_t width)
 {
     size_t used = 0, size = 0, whole = 0;
+    const char *tail = "";
     /* Whether it fits is known before the first character: an ellipsis takes a column. */
     for (const char *at = label; *at != '\0' && whole <= width; at += size)
         whole += code_width(utf8_next(at, &size));
-    size_t room = whole > width && width > 0 ? width - 1 : width;
+    size_t room = width;
+    if (whole > width && width > 0) {
+        tail = label_tail(label, width);
+        room = width - 1 - drupe_label_width(tail);
+    }
     for (; *label != '\0'; label += size) {
         uint32_t code = utf8_next(label, &size);
         size_t more = code_width(code);
@@ -68,6 +81,7 @@ static size_t label_append(drupe_text *text, const char *label, size_t width)
     if (*label != '\0' && width > 0) {
         drupe_text_append(text, "\u2026", 3);
         used++;
+        if (*tail != '\0') used += label_append(text, tail, width);
     }
     return used;
 }

@@ -22,6 +22,7 @@ _ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices", "trace"))
 # Names that are written in Python, by the module they live in.
 _WRITTEN = {name: module for module, names in {
     "_progress": ("progress",),
+    "array._fusing": ("fuse",),
     "checking": ("checked",),
     "choice": ("device", "get_composite_devices", "get_device_cached_queue", "get_devices", "get_num_devices",
                "has_accelerator_devices", "has_cpu_devices", "has_gpu_devices", "select_accelerator_device",

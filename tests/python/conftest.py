@@ -13,6 +13,7 @@ import pytest
 
 os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy reads it when it is imported, whoever imports it first
+os.environ.setdefault("DRUPE_FUSE_IDLE", "0")  # what waits to be computed does so however slow the machine is
 
 import drupe  # noqa: E402
 

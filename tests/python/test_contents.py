@@ -76,7 +76,8 @@ def test_dropped_results_take_no_memory(queue, pool, gate):
 def test_figures_tell_held_in_flight_and_reserve(queue, pool, gate):
     before = pool.in_flight
     x = da.ones(N, queue=queue)
-    y = x + 1
+    with da.eager():
+        y = x + 1
     held = pool.used
     del x
     assert pool.in_flight >= before + N * 8 and pool.used <= held - N * 8

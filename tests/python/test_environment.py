@@ -118,7 +118,8 @@ def test_no_driver_is_opened_that_is_not_wanted(fresh):
     ("DRUPE_HOST_SHUFFLE", "x", "a number"), ("DRUPE_BLAS", "mkl", "none"), ("DRUPE_PINNED", "no", '"0" or "1"'),
     ("DRUPE_PROFILE", "off", '"0" or "1"'), ("DRUPE_CACHE", "none", "off"),
     ("DRUPE_CACHE_SIZE", "lots", "256M"), ("DRUPE_CACHE_SIZE", "-5", "256M"), ("DRUPE_FORM", "tpu", "cpu"),
-    ("DRUPE_LAYERS", "chek", '"check"')])
+    ("DRUPE_LAYERS", "chek", '"check"'), ("DRUPE_FUSE", "no", "steps"),
+    ("DRUPE_FUSE_ABOVE", "1k", "number of elements"), ("DRUPE_FUSE_MOST", "few", "number of operations")])
 def test_what_cannot_be_understood_is_told(fresh, name, value, allowed):
     """A setting that is ignored looks like one that is obeyed."""
     for text in ("drupe.devices()", "drupe.Device('host')", "drupe.array.ones(3, device='host')"):

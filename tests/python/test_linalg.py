@@ -234,6 +234,18 @@ def test_matmul(device, dtype):
             close(da.matmul(da.matrix_transpose(y), da.matrix_transpose(x)), np.swapaxes(a @ b, -1, -2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", *COMPLEX])
+@pytest.mark.parametrize("shape", [(70, 33), (33, 70), (200, 3), (3, 40, 9), (1, 5)])
+def test_products_with_the_own_transpose(device, dtype, shape):
+    a = numbers(shape, dtype)
+    x = da.asarray(a, device=device)
+    turned = np.swapaxes(a, -1, -2)
+    close(x @ da.matrix_transpose(x), a @ turned)
+    close(da.matrix_transpose(x) @ x, turned @ a)
+    close(x[..., :-1] @ da.matrix_transpose(x)[..., :-1, :], a[..., :-1] @ turned[..., :-1, :])
+    close(x[..., ::2, :] @ da.matrix_transpose(x), a[..., ::2, :] @ turned)  # not its own
+
+
 def test_matmul_errors(device):
     x = da.ones((2, 3), device=device)
     with pytest.raises(ValueError, match="last but one"):

@@ -263,3 +263,22 @@ def test_work_behind_the_programs_own_does_not_wait(queue, big):
     queue.wait()
     assert float(big[0]) == 0.5 + MANY
     del task
+
+
+@pytest.mark.parametrize("function", [lambda x: da.stack([x, x]), lambda x: da.concat([x, x]),
+                                      lambda x: da.concat([da.roll(x, 5), x])])
+def test_functions_that_copy_use_memory_again_at_once(queue, x, pool, function):
+    """A loop of them needs what one of them needs, however far it is ahead of the device."""
+    function(x)
+    queue.wait()
+    gate = threading.Event()
+    task = queue.host_task(gate.wait)
+    before = pool.in_flight
+    for _ in range(20):
+        made = function(x)
+    flying = pool.in_flight - before
+    gate.set()
+    task.wait()
+    values = da.asnumpy(made.reshape(-1))
+    assert values.size == 2 * N and np.array_equal(values[N:], da.asnumpy(x))
+    assert flying <= 8 * SIZE

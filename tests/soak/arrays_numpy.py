@@ -64,7 +64,7 @@ exported = viewed = pickled
 
 def _kinds(operands):
     return {np.asarray(a).dtype.kind if not isinstance(a, (bool, int, float, complex)) else
-            {bool: "b", int: "i", float: "f", complex: "c"}[type(a)] for a in operands}
+            {bool: "b", int: "i", float: "f", complex: "c"}.get(type(a)) or np.asarray(a).dtype.kind for a in operands}
 
 
 def _floating(function):

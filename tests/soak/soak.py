@@ -6,7 +6,8 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "layers")]
 
-SOAKS = {"arrays": 1000000, "cells": 100000, "crashes": 50, "device": 10000, "faults": 10000, "interrupts": 10000,
+SOAKS = {"arrays": 1000000, "cells": 100000, "crashes": 50, "device": 10000, "faults": 10000, "fusion": 1000000,
+         "interrupts": 10000,
          "life": 50, "load": 1000000, "submissions": 10000000}
 
 

@@ -157,7 +157,7 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
 /* --- cl_builtin.c: the engine's precompiled kernels, where the driver calls functions ----------------------
  */
 
-#define DRUPE_CL_CALL_ARGS  8
+#define DRUPE_CL_CALL_ARGS  18
 #define DRUPE_CL_CALL_BYTES 1024
 
 /* One call of such a kernel: it has no address of its own parts, so that drivers can copy it. */

@@ -37,6 +37,7 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     memory->kind = kind;
     drupe_mark_drop(memory); /* of an earlier handle */
     atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
+    atomic_store_explicit(&memory->exposed, false, memory_order_relaxed);
     memory->site = drupe_core_site();
     memory->cell = drupe_core_cell_here();
     atomic_store_explicit(&memory->born, drupe_inflight_latest(), memory_order_relaxed);
@@ -152,6 +153,7 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
                                memory->lender.release ? "somebody else: copy it to memory of the engine first"
                                                       : "another process, which exports it");
     }
+    atomic_store_explicit(&memory->exposed, true, memory_order_relaxed);
     drupe_memory_users_get()->collect(NULL); /* what is over uses it no more */
     if (drupe_memory_in_use(memory)) {
         return drupe_error_set(DRUPE_E_BUSY,

@@ -14,6 +14,7 @@
 #define DRUPE_CORE_MEMORY_ROOM_H
 
 #include "core/memory/context.h"
+#include "drupe/postpone.h"
 
 typedef struct drupe_mark drupe_mark;
 
@@ -54,6 +55,8 @@ struct drupe_memory {
     /* The number of the queue that still used the piece when it was lent; 0: none. Others wait for that
      * queue's work up to submission `born`. */
     _Atomic(uint32_t) order;
+    _Atomic(int32_t) awaited;   /* pieces of work that are held back and read it: see drupe/postpone.h */
+    _Atomic(bool) exposed;      /* an address in it was given away: see drupe/postpone.h */
     _Atomic(drupe_mark *) mark; /* why it does not hold what a program expects; see mark.c */
 };
 

@@ -46,12 +46,27 @@ bool drupe_memory_in_use(const drupe_memory *memory)
     return count_of(atomic_load_explicit(&((drupe_memory *)memory)->uses, memory_order_acquire)) > 0;
 }
 
+void drupe_memory_postpone(drupe_memory *memory, int32_t by)
+{
+    atomic_fetch_add_explicit(&memory->awaited, by, memory_order_acq_rel);
+}
+
+bool drupe_memory_exposed(const drupe_memory *memory)
+{
+    return memory->imported || atomic_load_explicit(&((drupe_memory *)memory)->exposed, memory_order_relaxed);
+}
+
 bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)
+{
+    return drupe_memory_only(memory, 1, queue);
+}
+
+bool drupe_memory_only(const drupe_memory *memory, uint32_t count, const drupe_queue *queue)
 {
     uint64_t uses = atomic_load_explicit(&((drupe_memory *)memory)->uses, memory_order_acquire);
     bool here = memory->queue == queue && !drupe_queue_unordered(queue) && !memory->imported;
     if (!here || (count_of(uses) && uses >> DRUPE_USES_SHIFT != drupe_base(queue)->number)) return false;
-    return atomic_load_explicit(&((drupe_memory *)memory)->object.references, memory_order_acquire) == 1;
+    return atomic_load_explicit(&((drupe_memory *)memory)->object.references, memory_order_acquire) == count;
 }
 
 /* --- Letting go ----------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #include "backends/services.h"
 #include "base/base.h"
+#include "drupe/postpone.h"
 #include "drupe/trace.h"
 
 extern _Atomic(bool) drupe_core_forked;

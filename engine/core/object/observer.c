@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 static _Atomic(const drupe_observer *) observer;
+static _Thread_local const drupe_origin *acting_for; /* NULL: for what the observer says */
 
 void drupe_library_observe(const drupe_observer *fresh)
 {
@@ -14,6 +15,7 @@ void drupe_library_observe(const drupe_observer *fresh)
 void *drupe_core_cell(void)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (acting_for) return drupe_core_cell_share(acting_for->cell);
     return seen && seen->cell_retain ? seen->cell_retain() : NULL;
 }
 
@@ -97,7 +99,28 @@ uint32_t drupe_core_cell_here(void)
 uint32_t drupe_core_site(void)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (acting_for) return acting_for->site;
     return seen && seen->site ? seen->site() : 0;
+}
+
+void drupe_origin_here(drupe_origin *origin)
+{
+    void *cell = drupe_core_cell();
+    *origin = (drupe_origin){drupe_core_site(), drupe_core_cell_share(cell)};
+    drupe_core_cell_release(cell);
+}
+
+void drupe_origin_release(drupe_origin *origin)
+{
+    drupe_core_cell_release(origin->cell);
+    origin->cell = NULL;
+}
+
+const drupe_origin *drupe_origin_enter(const drupe_origin *origin)
+{
+    const drupe_origin *before = acting_for;
+    acting_for = origin;
+    return before;
 }
 
 void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
@@ -105,4 +128,9 @@ void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
     text[0] = '\0';
     if (seen && seen->site_text) (void)seen->site_text(site, cell, text, size);
+}
+
+void drupe_origin_text(const drupe_origin *origin, char *text, size_t size)
+{
+    drupe_trace_place(origin->site, drupe_core_cell_number(origin->cell), text, size);
 }

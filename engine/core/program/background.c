@@ -3,12 +3,16 @@
  * A driver's compiler cannot be stopped, and a signal that reaches it makes its build fail
  * (driver/signals.c). So it runs on a thread that gets no signals and owns all that it needs. When nobody
  * waits any more the thread goes on, its program goes to the disk cache, and the rest is dropped. A process
- * that ends meanwhile must not destroy what the compiler works with: it leaves at once. */
+ * that ends meanwhile must not destroy what the compiler works with: it leaves at once.
+ *
+ * Builds that nobody waits for give way by their thread's nice value. To run only when all else idles would
+ * be less: such a thread may not be scheduled for long, and others wait for the locks that a driver takes. */
 #include "base/file.h"
 #include "core/program/program_room.h"
 #include "driver/driver.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct drupe_build {
     drupe_build *next, **link;    /* among all that go on */
@@ -30,6 +34,8 @@ static struct builds {
     pthread_mutex_t lock; /* guards the list and `over` of all; a leaf */
     pthread_cond_t ended; /* some build is over */
     drupe_build *all;
+    uint32_t awaited; /* of those that run: they are worth a wait at the end */
+    bool ending;      /* the process is about to exit */
     _Atomic(uint32_t) running;
 } builds = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
@@ -80,14 +86,21 @@ static void build_release(drupe_build *self)
 
 /* --- The thread ----------------------------------------------------------------------------------------- */
 
+static bool is_background(const drupe_build *self)
+{
+    return self->source.flags & DRUPE_SOURCE_BACKGROUND;
+}
+
 static void enlist(drupe_build *self)
 {
     pthread_mutex_lock(&builds.lock);
+    builds.awaited += !is_background(self);
     self->link = &builds.all;
     self->next = builds.all;
     if (builds.all) builds.all->link = &self->next;
     builds.all = self;
     atomic_fetch_add(&builds.running, 1);
+    if (builds.ending && is_background(self)) drupe_exit_early(&builds.running);
     pthread_mutex_unlock(&builds.lock);
 }
 
@@ -108,6 +121,7 @@ static void run(drupe_build *self)
 static void finish(drupe_build *self)
 {
     pthread_mutex_lock(&builds.lock);
+    const bool awaited = !is_background(self);
     *self->link = self->next;
     if (self->next) self->next->link = self->link;
     self->over = true;
@@ -116,6 +130,7 @@ static void finish(drupe_build *self)
     /* What it drops is the drivers' affair, too, and belongs to it. */
     build_release(self);
     pthread_mutex_lock(&builds.lock);
+    builds.awaited -= awaited;
     atomic_fetch_sub(&builds.running, 1);
     pthread_cond_broadcast(&builds.ended);
     pthread_mutex_unlock(&builds.lock);
@@ -123,6 +138,9 @@ static void finish(drupe_build *self)
 
 static void *thread_main(void *user)
 {
+    const int last = 19;
+    /* A system that refuses this builds as fast as ever. */
+    if (is_background(user)) (void)setpriority(PRIO_PROCESS, (id_t)drupe_thread_id(), last);
     run(user);
     finish(user);
     return NULL;
@@ -139,7 +157,7 @@ drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, con
     drupe_build *self = build_new(context, device, source);
     if (!self) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to build a program.");
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
-    self->shown = compiles ? drupe_core_building(source, device->filter) : NULL;
+    self->shown = compiles && !is_background(self) ? drupe_core_building(source, device->filter) : NULL;
     enlist(self);
     drupe_interrupts_hold(&self->held);
     if (drupe_thread_start(&thread, thread_main, self, "drupe-build") == DRUPE_OK) {
@@ -194,8 +212,8 @@ void drupe_builds_end(uint64_t timeout_ns)
     if (drupe_core_check() != DRUPE_OK) return;
     pthread_mutex_lock(&builds.lock);
     for (drupe_build *one = builds.all; one; one = one->next) atomic_store(&one->stop, true);
-    while (atomic_load(&builds.running) && in_time)
-        in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
+    builds.ending = true;
+    while (builds.awaited && in_time) in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
     pthread_mutex_unlock(&builds.lock);
-    if (!in_time) drupe_exit_early(&builds.running);
+    if (atomic_load(&builds.running)) drupe_exit_early(&builds.running);
 }

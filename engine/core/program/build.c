@@ -161,7 +161,8 @@ static drupe_status build_native(drupe_program *program, const drupe_source *sou
     const drupe_backend *backend = program->object.backend;
     program->opened = true;
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
-    void *shown = compiles && !here ? drupe_core_building(source, program->device->filter) : NULL;
+    bool told = here || source->flags & DRUPE_SOURCE_BACKGROUND;
+    void *shown = compiles && !told ? drupe_core_building(source, program->device->filter) : NULL;
     drupe_status status = backend->program_open(program, source, log);
     drupe_core_built(shown, status == DRUPE_OK);
     DRUPE_TRY(status);
@@ -208,10 +209,16 @@ static bool build_from_cache(drupe_program *program, const cached *c, const drup
     return good;
 }
 
+static drupe_status not_stored(void)
+{
+    return drupe_error_set(DRUPE_E_NOT_FOUND, "The disk cache does not have this program.");
+}
+
 static drupe_status build_cached(drupe_program *program, const cached *c, const drupe_source *source,
                                  char **log)
 {
     if (build_from_cache(program, c, source, log)) return DRUPE_OK;
+    if (source->flags & DRUPE_SOURCE_STORED) return not_stored();
     uint64_t begin = drupe_now_ns();
     DRUPE_TRY(build_native(program, source, log));
     if (drupe_now_ns() - begin >= WORTH_NS)
@@ -228,11 +235,14 @@ static bool cacheable(const drupe_program *program, const drupe_source *source)
 static drupe_status build(drupe_program *program, const drupe_source *source, char **log)
 {
     cached c = {{0}, {0}};
-    if (!cacheable(program, source)) return build_native(program, source, log);
+    const bool stored = source->flags & DRUPE_SOURCE_STORED;
+    if (!cacheable(program, source)) return stored ? not_stored() : build_native(program, source, log);
     drupe_key_where(&c.where, program->device);
     drupe_key_source(&c.key, program->device, source);
-    drupe_status status = c.where.failed || c.key.failed ? build_native(program, source, log)
-                                                         : build_cached(program, &c, source, log);
+    const bool known = !c.where.failed && !c.key.failed;
+    drupe_status status = known    ? build_cached(program, &c, source, log)
+                          : stored ? not_stored()
+                                   : build_native(program, source, log);
     drupe_text_clear(&c.where);
     drupe_text_clear(&c.key);
     return status;

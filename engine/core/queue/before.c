@@ -96,5 +96,7 @@ drupe_status drupe_memory_before_use(drupe_memory *memory, drupe_event **event)
 {
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_memory_let_go(memory));
+    atomic_store_explicit(&memory->exposed, true, memory_order_relaxed);
     return drupe_memory_before(memory, keep_first, event);
 }

@@ -74,6 +74,7 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
     *left = *given_up = 0;
     DRUPE_TRY(drupe_core_check());
     if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue whose work could be cancelled.");
+    DRUPE_TRY(drupe_queue_let_go(queue));
     if (drupe_queue_unordered(queue)) return cancel_unordered(queue, left, given_up);
     drupe_queue_settle(queue, true);
     pthread_mutex_lock(&queue->lock);

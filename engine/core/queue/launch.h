@@ -119,6 +119,29 @@ drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_
 /* The waiter's step: launch what can be. True when something moved. */
 bool drupe_unordered_serve(drupe_queue *queue);
 
+/* --- postpone.c: work that is held back by who builds on core ---------------------------------------------
+ */
+
+drupe_status drupe_postponed_submit(drupe_queue *queue) DRUPE_MUST_CHECK;
+drupe_status drupe_postponed_readers(drupe_memory *memory) DRUPE_MUST_CHECK;
+static inline bool drupe_queue_has_postponed(const drupe_queue *queue)
+{
+    return atomic_load_explicit(&((drupe_queue *)queue)->postponed, memory_order_acquire);
+}
+static inline bool drupe_memory_has_readers(const drupe_memory *memory)
+{
+    return atomic_load_explicit(&((drupe_memory *)memory)->awaited, memory_order_acquire) != 0;
+}
+/* Before anything that must stand behind it. No lock may be held. */
+static inline drupe_status drupe_queue_let_go(drupe_queue *queue)
+{
+    return drupe_queue_has_postponed(queue) ? drupe_postponed_submit(queue) : DRUPE_OK;
+}
+static inline drupe_status drupe_memory_let_go(drupe_memory *memory)
+{
+    return drupe_memory_has_readers(memory) ? drupe_postponed_readers(memory) : DRUPE_OK;
+}
+
 /* --- before.c ------------------------------------------------------------------------------------------- */
 
 /* Whether a submission has to wait for other work before it may touch the piece: where the queue's order does

@@ -169,6 +169,7 @@ drupe_status drupe_queue_native(drupe_queue *queue, void **handle)
                                "A queue on '%s' has no handle of a driver: queue a host function instead.",
                                drupe_device_filter(queue->base.device));
     }
+    DRUPE_TRY(drupe_queue_let_go(queue));
     drupe_deferred_let_pass(queue);
     pthread_mutex_lock(&queue->lock);
     drupe_status status =
@@ -186,6 +187,7 @@ drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to wait for.");
+    DRUPE_TRY(drupe_queue_let_go(queue));
     uint64_t latest = drupe_inflight_latest();
     drupe_status status = await_all(queue, drupe_deadline(timeout_ns));
     if (status != DRUPE_OK && !drupe_device_loss(queue->base.device)) return status;

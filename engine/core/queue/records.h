@@ -167,6 +167,7 @@ struct drupe_queue {
     drupe_names names;
     drupe_unordered unordered;
     drupe_polling polling;
+    _Atomic(bool) postponed;      /* who builds on core holds work back; postpone.c's, without the lock */
     bool infers;                  /* a kernel that is complete proves those before it: see inflight.c */
     bool shared;                  /* others may give work to the driver's queue */
     bool is_default;              /* a device points to it; library lock */

@@ -102,6 +102,7 @@ static void note_bit(uint64_t *bits, size_t index)
 static drupe_status touch_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
                                  drupe_touch touch)
 {
+    if (touch.writes) DRUPE_TRY(drupe_memory_let_go(memory));
     if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->all.pending_failure));
     DRUPE_TRY(await_order(refs, memory, s));
     refs->all.bytes += memory->size;

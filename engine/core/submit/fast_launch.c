@@ -47,7 +47,8 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
 {
     const drupe_queue *queue = s->queue;
     if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
-    if (kernel->prints || s->nkeeps || (s->nwaits && !s->waits)) return false;
+    if (kernel->prints || s->nkeeps || (s->nwaits && !s->waits) || drupe_queue_has_postponed(queue))
+        return false;
     if (!drupe_valid_home(kernel, queue)) return false;
     if (kernel->local_size && !below(queue->base.device, DRUPE_INFO_LOCAL_MEM_SIZE, kernel->local_size))
         return false;
@@ -83,7 +84,7 @@ static void drop(const fast *one)
 static inline bool at_hand(const drupe_memory *memory, const drupe_submission *s)
 {
     return drupe_valid_memory(memory, s->queue) && !drupe_mark_possible(memory) &&
-           !drupe_memory_elsewhere(memory, s->queue, s->ordered);
+           !drupe_memory_elsewhere(memory, s->queue, s->ordered) && !drupe_memory_has_readers(memory);
 }
 
 /* The memory of an argument, with a use of it unless it is borrowed, or NULL. */

@@ -14,6 +14,7 @@ drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs)
         drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
         status = DRUPE_E_INVALID;
     }
+    if (status == DRUPE_OK) status = drupe_queue_let_go(s->queue);
     for (size_t i = 0; s && i < s->nkeeps; i++) {
         drupe_status added = status == DRUPE_OK
                                  ? drupe_refs_add_keep(refs, s, i)
@@ -360,6 +361,7 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
 drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event)
 {
     if (event) *event = NULL;
+    if (s && s->queue) DRUPE_TRY(drupe_queue_let_go(s->queue));
     if (event && mark_nothing(s, event)) return DRUPE_OK;
     const drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     return drupe_submission_run(s, &work, drupe_label_barrier, NULL, event);

@@ -49,8 +49,9 @@ DRUPE_API drupe_dtype drupe_dtype_promote(drupe_dtype a, drupe_dtype b);
 
 /* Zeroed = empty: drupe_array_clear() of a zeroed or cleared array does nothing. */
 typedef struct drupe_array {
-    drupe_memory *memory; /* retained */
-    drupe_queue *queue;   /* retained */
+    drupe_memory *memory;    /* retained; NULL while it is pending */
+    struct drupe_node *node; /* retained; NULL unless it is pending: see drupe/array_pending.h */
+    drupe_queue *queue;      /* retained */
     drupe_dtype dtype;
     int ndim;
     size_t offset; /* elements from the allocation's start to element [0, ..., 0] */
@@ -179,11 +180,21 @@ DRUPE_API drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *
 DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
                                           drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
 
+/* The same for a caller that drops `in` afterwards, if `spent`. */
+DRUPE_API drupe_status drupe_array_reduce_over(drupe_op op, const drupe_array *in, uint32_t axes,
+                                               bool keepdims, drupe_dtype dtype, bool spent,
+                                               drupe_array *out) DRUPE_MUST_CHECK;
+
 /* dst[...] = src, broadcast to dst's shape and cast to its type (any type to any type). Arrays of one queue,
  * or of different queues, contexts and backends (then copied through). Arrays that borrow the same bytes of
  * somebody else (drupe_memory_borrow()) on different queues are copied through, too; but the order of their
  * other work is the caller's, since queues know each other's handles and not each other's addresses. */
 DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src) DRUPE_MUST_CHECK;
+
+/* A new array on the queue and in the kind of memory of `src`, with its elements in another type, or the
+ * same. `out` must be empty. */
+DRUPE_API drupe_status drupe_array_cast(const drupe_array *src, drupe_dtype dtype,
+                                        drupe_array *out) DRUPE_MUST_CHECK;
 
 /* dst[i] = start + i*step for a one-dimensional dst: integers exactly in int64, floats as start + i*step in
  * double and rounded once. */

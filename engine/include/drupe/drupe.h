@@ -12,6 +12,7 @@
 #include "drupe/array_index.h"
 #include "drupe/array_linalg.h"
 #include "drupe/array_order.h"
+#include "drupe/array_pending.h"
 #include "drupe/array_random.h"
 #include "drupe/cache.h"
 #include "drupe/check.h"

@@ -30,6 +30,10 @@ typedef struct drupe_spec_value {
 
 /* Bits of drupe_source.flags. */
 #define DRUPE_SOURCE_UNCACHED 1u /* neither look into the disk cache nor add to it */
+/* Nobody waits for it: it is not shown, it gives way to other threads, and drupe_builds_end() does not wait.
+ */
+#define DRUPE_SOURCE_BACKGROUND 2u
+#define DRUPE_SOURCE_STORED     4u /* from the disk cache or not at all: DRUPE_E_NOT_FOUND */
 
 typedef struct drupe_source {
     drupe_language language;

@@ -54,7 +54,14 @@ void drupe_py_refuse(PyObject *text)
 
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
 {
-    return drupe_memory_kind(array->memory);
+    return drupe_array_kind(array);
+}
+
+bool drupe_py_settle(drupe_py_state *state, const drupe_array *array)
+{
+    if (!array->node || drupe_array_settle(array) == DRUPE_OK) return true;
+    drupe_py_raise_on(state, array->queue);
+    return false;
 }
 
 int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS])

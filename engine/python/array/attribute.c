@@ -44,6 +44,7 @@ static PyObject *get_transposed(PyObject *self, void *closure)
     (void)closure;
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_array view = {0};
+    if (!drupe_py_settle(state, array_of(self))) return NULL;
     drupe_array_view(array_of(self), &view);
     if (drupe_array_permute(&view, NULL) == DRUPE_OK) return drupe_py_array_wrap(state, &view);
     drupe_array_clear(&view);
@@ -54,6 +55,7 @@ static PyObject *get_transposed(PyObject *self, void *closure)
 static PyObject *part_view(PyObject *self, size_t part)
 {
     drupe_array view = {0};
+    if (!drupe_py_settle(drupe_py_state_of(self), array_of(self))) return NULL;
     drupe_array_view(array_of(self), &view);
     view.dtype = drupe_dtype_real(view.dtype);
     view.offset = 2 * view.offset + part;
@@ -127,12 +129,14 @@ static PyObject *get_usm_type(PyObject *self, void *closure)
 static PyObject *get_usm_data(PyObject *self, void *closure)
 {
     (void)closure;
+    if (!drupe_py_settle(drupe_py_state_of(self), array_of(self))) return NULL;
     return drupe_py_memory_wrap(drupe_py_state_of(self), drupe_memory_retain(array_of(self)->memory));
 }
 
 static PyObject *get_pointer(PyObject *self, void *closure)
 {
     (void)closure;
+    if (!drupe_py_settle(drupe_py_state_of(self), array_of(self))) return NULL;
     if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
     return PyLong_FromVoidPtr(drupe_array_pointer(array_of(self)));
 }
@@ -195,6 +199,11 @@ PyGetSetDef drupe_py_array_getset[] = {
     {"is_contiguous", get_contiguous, NULL,
      DOC("Whether the elements lie side by side in C order.",
          ">>> zeros((2, 3)).is_contiguous, zeros((2, 3)).T.is_contiguous\n(True, False)"),
+     NULL},
+    {"pending", drupe_py_array_pending, NULL,
+     DOC("None, or the Recipe of an array whose values nobody has needed yet: what would be computed. Does "
+         "not wait.",
+         ">>> x = zeros(100_000)\n>>> y = 2*x + 1\n>>> len(y.pending.operations), x.pending\n(2, None)"),
      NULL},
     {"_pointer", get_pointer, NULL, "The address of the first element, as an integer.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -146,6 +146,7 @@ static PyObject *module_export(PyObject *module, PyObject *args)
                           &is_versioned, &copied, &kind, &number))
         return NULL;
     const drupe_array *array = drupe_py_array_of(object);
+    if (!drupe_py_enter(state) || !drupe_py_settle(state, array)) return NULL;
     if (kind == ON_CPU && !drupe_array_host_reaches(array)) {
         PyErr_Format(PyExc_BufferError, "the host cannot address the memory of %s",
                      drupe_device_filter(drupe_queue_device(array->queue)));

@@ -18,15 +18,20 @@ bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, d
     return false;
 }
 
+PyObject *drupe_py_number(const drupe_scalar *scalar)
+{
+    switch (scalar->kind) {
+    case DRUPE_SCALAR_KIND_BOOL: return PyBool_FromLong(scalar->i != 0);
+    case DRUPE_SCALAR_KIND_FLOAT: return PyFloat_FromDouble(scalar->f);
+    case DRUPE_SCALAR_KIND_COMPLEX: return PyComplex_FromDoubles(scalar->f, scalar->im);
+    default: break;
+    }
+    return scalar->big ? PyLong_FromUnsignedLongLong((uint64_t)scalar->i) : PyLong_FromLongLong(scalar->i);
+}
+
 PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes)
 {
     drupe_scalar scalar;
     drupe_scalar_load(bytes, dtype, &scalar);
-    switch (scalar.kind) {
-    case DRUPE_SCALAR_KIND_BOOL: return PyBool_FromLong(scalar.i != 0);
-    case DRUPE_SCALAR_KIND_FLOAT: return PyFloat_FromDouble(scalar.f);
-    case DRUPE_SCALAR_KIND_COMPLEX: return PyComplex_FromDoubles(scalar.f, scalar.im);
-    default: break;
-    }
-    return scalar.big ? PyLong_FromUnsignedLongLong((uint64_t)scalar.i) : PyLong_FromLongLong(scalar.i);
+    return drupe_py_number(&scalar);
 }

@@ -234,6 +234,7 @@ static bool fetch(drupe_py_state *state, const drupe_array *array, void *host, P
 {
     drupe_event *event = NULL;
     if (array->size == 0) return true;
+    if (!drupe_py_settle(state, array)) return false;
     if (drupe_array_to_host(array, host, &event) != DRUPE_OK) {
         drupe_py_raise_on(state, array->queue);
         return false;

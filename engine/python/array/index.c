@@ -129,7 +129,8 @@ static bool view_make(PyObject *self, PyObject *key, drupe_array *view)
     const drupe_array *array = drupe_py_array_of(self);
     index_plan plan;
     memset(view, 0, sizeof *view);
-    if (!drupe_py_enter(state) || !plan_make(&plan, array, key)) return false;
+    if (!drupe_py_enter(state) || !plan_make(&plan, array, key) || !drupe_py_settle(state, array))
+        return false;
     return drupe_py_plan_view(state, array, &plan, view);
 }
 

@@ -134,7 +134,7 @@ static bool value_arg(drupe_py_state *state, PyObject *object, const char *funct
 {
     const int found = drupe_py_operand_arg(state, object, value);
     if (found == 0) drupe_py_operand_refuse(object, function);
-    return found > 0;
+    return found > 0 && (!value->array || drupe_py_settle(state, value->array));
 }
 
 /* After drupe_py_index_begin() and what puts elements into x: None, or the exception of the status. */
@@ -214,7 +214,8 @@ static PyObject *module_nonzero(PyObject *module, PyObject *const *args, Py_ssiz
     }
     drupe_array all = {0};
     PyObject *result = NULL;
-    if (mask && drupe_py_positions(state, drupe_py_array_of(mask), &all))
+    if (mask && drupe_py_settle(state, drupe_py_array_of(mask)) &&
+        drupe_py_positions(state, drupe_py_array_of(mask), &all))
         result = args[1] == Py_True ? drupe_py_array_wrap(state, &all) : rows_of(state, &all);
     drupe_array_clear(&all);
     Py_XDECREF(mask);

@@ -105,6 +105,7 @@ static bool part_of_array(array_key *key, PyObject *object, key_part *part)
     const drupe_array *array = drupe_py_array_of(object);
     part->object = object;
     part->kind = PART_INDEX;
+    if (!drupe_py_settle(key->state, array)) return false;
     if (is_integer(array->dtype)) return true;
     if (array->dtype != DRUPE_BOOL) {
         PyErr_Format(PyExc_IndexError,
@@ -315,7 +316,8 @@ static bool key_make(array_key *key, PyObject *self, PyObject *object, bool *lon
 {
     key->state = drupe_py_state_of(self);
     key->x = drupe_py_array_of(self);
-    return drupe_py_enter(key->state) && key_read(key, object) && key_place(key, lone_mask);
+    return drupe_py_enter(key->state) && drupe_py_settle(key->state, key->x) && key_read(key, object) &&
+           key_place(key, lone_mask);
 }
 
 static drupe_selection key_selection(const array_key *key, drupe_index indices[DRUPE_MAX_DIMS])
@@ -375,7 +377,7 @@ bool drupe_py_index_set(PyObject *self, PyObject *object, PyObject *value)
     PyObject *source = NULL;
     if (good) {
         int found = drupe_py_operand_arg(key.state, value, &operand);
-        good = found >= 0;
+        good = found >= 0 && (found == 0 || !operand.array || drupe_py_settle(key.state, operand.array));
         if (found == 0) {
             source = drupe_py_array_from(key.state, value, key.x->queue, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE);
             good = source != NULL;

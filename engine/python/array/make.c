@@ -133,13 +133,15 @@ static void shape_turn(int ndim, size_t *shape)
     }
 }
 
+/* Where an underscore comes first in the function's name, the caller writes all elements. */
 static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                              const char *function, bool like, const drupe_operand *value)
 {
     static const drupe_py_name rest[] = {DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_device, DRUPE_PY_NAME_usm_type,
                                          DRUPE_PY_NAME_queue, DRUPE_PY_NAME_order};
     drupe_py_state *state = drupe_py_state_of_module(module);
-    bool full = !value && function[0] == 'f', columns;
+    const bool full = !value && function[0] == 'f', written = value || full || function[0] == '_';
+    bool columns;
     drupe_py_signature signature = {.function = function, .required = full ? 2 : 1};
     signature.names[signature.count++] = like ? DRUPE_PY_NAME_x : DRUPE_PY_NAME_shape;
     if (full) signature.names[signature.count++] = DRUPE_PY_NAME_fill_value;
@@ -163,7 +165,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     if (full && target.dtype == DRUPE_DTYPE_NONE) target.dtype = fill_dtype(&fill, target.queue);
     if (columns) shape_turn(ndim, shape);
     drupe_array array;
-    PyObject *result = empty_make(state, &target, ndim, shape, value != NULL, &array)
+    PyObject *result = empty_make(state, &target, ndim, shape, written, &array)
                            ? filled_wrap(state, &array, value, columns)
                            : NULL;
     target_clear(&target);
@@ -188,6 +190,8 @@ MAKER(empty_like, true, NULL)
 MAKER(zeros_like, true, &zero)
 MAKER(ones_like, true, &one)
 MAKER(full_like, true, NULL)
+MAKER(_written, false, NULL)
+MAKER(_written_like, true, NULL)
 
 /* --- Sequences ----------------------------------------------------------------------------------------- */
 
@@ -308,6 +312,13 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
     "MemoryError: there is not so much memory.\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
+    {"_written", DRUPE_PY_FAST(make__written),
+     PyDoc_STR(
+         "_written(shape, " TARGET_DOC
+         "empty() for functions that write all elements before they give the array to anybody: it may take\n"
+         "memory that work in flight still uses, since what is written comes after that.")},
+    {"_written_like", DRUPE_PY_FAST(make__written_like),
+     PyDoc_STR("_written_like(x, " TARGET_DOC "_written(), shaped and placed as x.")},
     {"empty", DRUPE_PY_FAST(make_empty),
      PyDoc_STR("empty(shape, " TARGET_DOC
                "A new array with undefined elements, which cannot be read.\n\n" SHAPE_DOC

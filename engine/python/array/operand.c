@@ -104,11 +104,18 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
                      : "");
 }
 
-const drupe_array *drupe_py_array_arg(drupe_py_state *state, PyObject *object, const char *function)
+/* The same for a function that takes pending arrays. */
+static const drupe_array *array_arg(drupe_py_state *state, PyObject *object, const char *function)
 {
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return drupe_py_array_of(object);
     drupe_py_operand_refuse(object, function);
     return NULL;
+}
+
+const drupe_array *drupe_py_array_arg(drupe_py_state *state, PyObject *object, const char *function)
+{
+    const drupe_array *array = array_arg(state, object, function);
+    return array && drupe_py_settle(state, array) ? array : NULL;
 }
 
 bool drupe_py_array_arg_or_none(drupe_py_state *state, PyObject *object, const char *function,
@@ -259,7 +266,7 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
 PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, PyObject *axis,
                           PyObject *dtype, PyObject *keepdims)
 {
-    const drupe_array *array = drupe_py_array_arg(state, object, drupe_op_name(op));
+    const drupe_array *array = array_arg(state, object, drupe_op_name(op));
     if (!array) return NULL;
     drupe_dtype wanted = DRUPE_DTYPE_NONE;
     uint32_t axes;
@@ -270,7 +277,9 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^
                                                    (uint64_t)(wanted + 1) << 48);
-    drupe_status status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+    /* Others may get hold of a temporary operand while the GIL is not held. */
+    const bool spent = !thread && Py_REFCNT(object) == 1;
+    drupe_status status = drupe_array_reduce_over(op, array, axes, keep != 0, wanted, spent, &result);
     return drupe_py_array_made(state, thread, status, array->queue, &result);
 }
 
@@ -288,6 +297,20 @@ static bool parts_kept(const drupe_array *array, const drupe_operand *value)
                  "complex numbers do not fit into %s: take drupe.array.real(x) or drupe.array.imag(x) first",
                  drupe_dtype_name(array->dtype));
     return false;
+}
+
+PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array, drupe_dtype dtype)
+{
+    const drupe_array wanted = {.dtype = dtype};
+    const drupe_operand operand = {.array = array};
+    drupe_array result;
+    if (!parts_kept(&wanted, &operand)) return NULL;
+    PyThreadState *thread =
+        first_begin(state, warm_key(WARM_ASSIGN, array, NULL) ^ (uint64_t)(dtype + 1) << 59);
+    drupe_status status = drupe_array_cast(array, dtype, &result);
+    first_end(thread);
+    if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
+    return drupe_py_array_wrap(state, &result);
 }
 
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value)
@@ -326,7 +349,7 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b, PyObj
     }
     const drupe_array *left = drupe_py_array_arg(state, a, "matmul");
     const drupe_array *right = left ? drupe_py_array_arg(state, b, "matmul") : NULL;
-    if (!right) return NULL;
+    if (!right || (drupe_py_given(out) && !drupe_py_settle(state, drupe_py_array_of(out)))) return NULL;
     drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
     drupe_status status =

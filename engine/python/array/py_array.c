@@ -186,7 +186,7 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
 {
     size_t shape[DRUPE_MAX_DIMS];
     int ndim = reshape_arg(shape_object, array->size, shape);
-    if (ndim < 0) return NULL;
+    if (ndim < 0 || !drupe_py_settle(state, array)) return NULL;
     if (copy <= 0) {
         drupe_array view = {0};
         drupe_array_view(array, &view);
@@ -204,6 +204,10 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
     /* The elements have to be put side by side first. */
     PyObject *copied = drupe_py_array_cast(state, array, array->dtype);
     if (!copied) return NULL;
+    if (!drupe_py_settle(state, drupe_py_array_of(copied))) {
+        Py_DECREF(copied);
+        return NULL;
+    }
     if (drupe_array_reshape(drupe_py_array_of(copied), ndim, shape) == DRUPE_OK) return copied;
     Py_DECREF(copied);
     return drupe_py_raise_on(state, array->queue);
@@ -255,6 +259,7 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
 static PyObject *array_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
+    if (!drupe_py_settle(drupe_py_state_of(self), drupe_py_array_of(self))) return NULL;
     drupe_memory *memory = drupe_py_array_of(self)->memory;
     if (!memory) Py_RETURN_NONE;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);

@@ -5,6 +5,7 @@
 #ifndef DRUPE_PYTHON_ARRAY_ROOM_H
 #define DRUPE_PYTHON_ARRAY_ROOM_H
 
+#include "drupe/array_pending.h"
 #include "engine/python/objects/objects_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <structmember.h>
@@ -30,8 +31,9 @@ drupe_dtype drupe_py_dtype_of_scalar(const drupe_scalar *scalar, drupe_queue *qu
  * cannot hold, TypeError for a complex number where the type is real. */
 bool drupe_py_element_store(drupe_py_state *state, const drupe_scalar *scalar, drupe_dtype dtype,
                             uint8_t *bytes);
-/* The number that the bytes are. New reference. */
+/* The number that the bytes are, or that a scalar is. New reference. */
 PyObject *drupe_py_element(drupe_dtype dtype, const uint8_t *bytes);
+PyObject *drupe_py_number(const drupe_scalar *scalar);
 
 /* --- Arrays (array_new.c) ------------------------------------------------------------------------------ */
 
@@ -49,6 +51,9 @@ static inline drupe_array *drupe_py_array_of(PyObject *object)
 {
     return &((drupe_py_array *)object)->array;
 }
+/* Have the values of an array that is pending submitted, before anything but its attributes is used; an
+ * operand of an operation, a reduction or an assignment may stay pending. False with an exception. */
+bool drupe_py_settle(drupe_py_state *state, const drupe_array *array);
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array);
 /* shape= : the number of dimensions, or -1. */
 int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS]);
@@ -127,11 +132,7 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
 PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array, drupe_queue *queue,
                                  drupe_mem_kind kind, drupe_dtype dtype);
 /* The same, where `array` is. */
-static inline PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array,
-                                            drupe_dtype dtype)
-{
-    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
-}
+PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array, drupe_dtype dtype);
 /* The only element as a Python scalar. */
 PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array);
 /* A list of lists, or a scalar for no dimensions. */
@@ -181,13 +182,19 @@ PyObject *drupe_py_array_iter(PyObject *self);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
+/* --- py_pending.c ----------------------------------------------------------------------------------------
+ */
+
+/* x.pending: None, or a Recipe of drupe/array/_recipe.py. */
+PyObject *drupe_py_array_pending(PyObject *self, void *closure);
+
 /* --- For the module ------------------------------------------------------------------------------------ */
 
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);     /* 0, or -1 with an exception */
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state); /* the same */
 extern PyMethodDef drupe_py_array_functions[], drupe_py_make_functions[], drupe_py_order_functions[];
 extern PyMethodDef drupe_py_index_functions[], drupe_py_dlpack_functions[], drupe_py_numeric_functions[];
-extern PyMethodDef drupe_py_linalg_functions[];
+extern PyMethodDef drupe_py_linalg_functions[], drupe_py_pending_functions[];
 extern PyType_Spec drupe_py_DType_spec, drupe_py_Array_spec, drupe_py_Operation_spec;
 
 #endif

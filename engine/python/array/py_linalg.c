@@ -81,6 +81,7 @@ static PyObject *diagonal(PyObject *module, PyObject *args)
     if (offset < -DIAGONAL_MOST || offset > DIAGONAL_MOST)
         offset = offset < 0 ? -DIAGONAL_MOST : DIAGONAL_MOST;
     drupe_array view = {0};
+    if (!drupe_py_settle(state, drupe_py_array_of(x))) return NULL;
     drupe_array_view(drupe_py_array_of(x), &view);
     diagonal_take(&view, offset);
     return drupe_py_array_wrap(state, &view);

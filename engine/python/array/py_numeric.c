@@ -32,7 +32,7 @@ static bool parameter_arg(drupe_py_state *state, PyObject *object, const drupe_a
 {
     *array = drupe_py_is(state, object, DRUPE_PY_TYPE_Array) ? drupe_py_array_of(object) : NULL;
     *number = *array ? 0 : PyFloat_AsDouble(object);
-    return !PyErr_Occurred();
+    return *array ? drupe_py_settle(state, *array) : !PyErr_Occurred();
 }
 
 /* What comes behind the shape: parameters of a law, or limits of integers. */
@@ -45,10 +45,12 @@ static bool random_parameters(drupe_py_state *state, PyObject *const *args, drup
     }
     uint64_t *const limits[] = {&request->low, &request->range};
     for (int i = 0; i < 2; i++)
-        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array))
-            request->arrays[i] = drupe_py_array_of(args[i]);
-        else
+        if (drupe_py_is(state, args[i], DRUPE_PY_TYPE_Array)) {
+            request->arrays[i] = drupe_py_array_arg(state, args[i], "random");
+            if (!request->arrays[i]) return false;
+        } else {
             *limits[i] = PyLong_AsUnsignedLongLongMask(args[i]);
+        }
     return !PyErr_Occurred();
 }
 

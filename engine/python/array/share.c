@@ -146,6 +146,7 @@ int drupe_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     bool writes = (flags & PyBUF_WRITABLE) != 0;
     if (drupe_py_array_unread(state, self)) PyErr_Clear(); /* of an earlier call */
     view->obj = NULL;
+    if (!drupe_py_enter(state) || !drupe_py_settle(state, array)) return -1;
     if (!view_fill(array, view)) return -1;
     bool allowed = view_allowed(array, view, flags);
     if (!allowed || !drupe_py_array_settled(state, array, writes)) {

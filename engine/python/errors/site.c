@@ -33,6 +33,7 @@ typedef struct site {
     bool own;                                           /* in this package: the caller is meant */
     uint32_t cell;                                      /* whose code it is, 0: no cell's */
     int depth;                                          /* see drupe_py_site_depth(); NOT_ASKED */
+    int line;                                           /* NOT_ASKED */
     char file[sizeof((drupe_py_location *)NULL)->file]; /* the last part of the name */
 } site;
 
@@ -89,7 +90,7 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     uint32_t number = ++table.last_number;
     if (number == 0) number = ++table.last_number;
     site *location = &table.sites[number % SITES_MOST];
-    site fresh = {.number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED};
+    site fresh = {.number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED, .line = NOT_ASKED};
     fresh.code = (PyCodeObject *)Py_NewRef((PyObject *)code);
     file_note(&fresh);
     pthread_mutex_lock(&table.lock);
@@ -229,9 +230,10 @@ static int site_look(uint32_t number, site *copy)
         if (++tries > LOCK_TRIES) return 0;
         (void)sched_yield();
     }
-    const site *found = site_of(number);
+    site *found = site_of(number);
     if (found) {
-        line = PyCode_Addr2Line(found->code, found->offset);
+        if (found->line == NOT_ASKED) found->line = PyCode_Addr2Line(found->code, found->offset);
+        line = found->line;
         *copy = *found;
         copy->code = NULL;
     }

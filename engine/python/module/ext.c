@@ -61,6 +61,7 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
         return -1;
     }
     const drupe_array *given = drupe_py_array_of(object);
+    if (!drupe_py_settle(state, given)) return -1;
     if (given->memory && !drupe_py_address_leaves(state, given->memory)) return -1;
     *array = (drupe_ext_array){.data = drupe_array_pointer(given),
                                .queue = given->queue,

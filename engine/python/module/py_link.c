@@ -81,6 +81,13 @@ static PyObject *failures_joined(PyObject *failures)
     return one || count == 0 ? one : PySequence_GetItem(failures, 0);
 }
 
+/* Takes the exception, which may be NULL. */
+static void failure_add(PyObject *failures, PyObject *exception)
+{
+    if (exception && PyList_Append(failures, exception) < 0) PyErr_Clear();
+    Py_XDECREF(exception);
+}
+
 static int cell_check(void *user)
 {
     drupe_py_state *state = drupe_py_state_of_module(user);
@@ -88,14 +95,17 @@ static int cell_check(void *user)
     if (!state || drupe_py_forked()) return 0;
     PyObject *failures = PyList_New(0);
     if (!failures) return -1;
+    if (drupe_array_settle_all() != DRUPE_OK) {
+        drupe_py_raise_on(state, NULL);
+        failure_add(failures, drupe_py_exception_take());
+    }
     drupe_py_keepalive_collect();
     drupe_py_excerpts_prepare();
     void *current = drupe_py_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
         PyObject *exception = failure_raised(state, &failure, current);
         drupe_py_link->cell_release(failure.cell);
-        if (exception && PyList_Append(failures, exception) < 0) PyErr_Clear();
-        Py_XDECREF(exception);
+        failure_add(failures, exception);
     }
     drupe_py_launches_tell(current);
     drupe_py_link->cell_release(current);

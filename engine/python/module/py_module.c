@@ -195,6 +195,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_index_functions,
                                    drupe_py_dlpack_functions,
                                    drupe_py_linalg_functions,
+                                   drupe_py_pending_functions,
                                    drupe_py_view_functions,
                                    drupe_py_wait_functions,
                                    drupe_py_program_functions,

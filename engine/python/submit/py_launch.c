@@ -91,7 +91,8 @@ static int pointer_arg(drupe_py_state *state, const drupe_py_launch *launch, PyO
     drupe_queue *queue = NULL;
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
         const drupe_array *array = drupe_py_array_of(object);
-        if (!array_arg(launch, array, info, index, &value->pointer)) return -1;
+        if (!drupe_py_settle(state, array) || !array_arg(launch, array, info, index, &value->pointer))
+            return -1;
         queue = array->queue;
     } else if (drupe_py_is_memory(state, object)) {
         drupe_memory *memory = ((drupe_py_memory *)object)->memory;
@@ -302,6 +303,7 @@ static inline bool quick_pointer(const drupe_py_state *state, PyObject *object, 
 {
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
         const drupe_array *array = drupe_py_array_of(object);
+        if (array->node) return false; /* it is settled where the arguments are taken one by one */
         bool flat = array->ndim == 1 && array->strides[0] == 1;
         if (array->size == 0 || (!flat && !drupe_array_contiguous(array))) return false;
         if (scalar != DRUPE_SCALAR_UNKNOWN && drupe_py_scalar_of(array->dtype) != (drupe_scalar_type)scalar)

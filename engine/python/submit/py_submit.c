@@ -48,7 +48,8 @@ bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writabl
         return true;
     }
     if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return host_end(object, writable, what, end);
-    const drupe_array *array = &((drupe_py_array *)object)->array;
+    const drupe_array *array = drupe_py_array_of(object);
+    if (!drupe_py_settle(state, array)) return false;
     if (!drupe_array_contiguous(array)) {
         PyErr_Format(PyExc_ValueError,
                      "%s is a strided view: its elements do not lie side by side. Make it contiguous with "

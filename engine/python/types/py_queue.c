@@ -1,4 +1,5 @@
 /* drupe.Queue: the object and its properties; what is submitted to it is in submit.c. */
+#include "drupe/postpone.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
@@ -153,6 +154,14 @@ static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
+static PyObject *queue_flush(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    if (!drupe_py_enter(drupe_py_state_of(self))) return NULL;
+    if (drupe_postponed_flush(queue_of(self)) == DRUPE_OK) Py_RETURN_NONE;
+    return drupe_py_raise_on(drupe_py_state_of(self), queue_of(self));
+}
+
 #define IDLE_SLICE_NS UINT64_C(10000000)
 
 static PyObject *queue_idle(PyObject *self, PyObject *seconds)
@@ -206,6 +215,10 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait for everything submitted so far. Raises the first error that was not\n"
                "reported yet, and WaitTimeoutError after `timeout` seconds.")},
+    {"flush", queue_flush, METH_NOARGS,
+     PyDoc_STR("flush($self)\n--\n\n"
+               "Submit the array expressions of this queue that are pending, and let the device\n"
+               "begin with what was submitted. Does not wait.")},
     {"cancel", queue_cancel, METH_NOARGS,
      PyDoc_STR("cancel($self)\n--\n\n"
                "Cancel the submissions that have not started and return how many those were.\n"

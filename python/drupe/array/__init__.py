@@ -23,6 +23,7 @@ from drupe.array._elementwise import round as _round
 from drupe.array._indexing import (argwhere, choose, compress, delete, extract, flatnonzero, insert, nonzero, place,
                                    put, put_along_axis, select, take, take_along_axis)
 from drupe.array._exchange import from_dlpack
+from drupe.array._fusing import eager
 from drupe.array._inspect import __array_namespace_info__, can_cast, finfo, iinfo, isdtype
 from drupe.array._joining import (append, array_split, atleast_1d, atleast_2d, atleast_3d, block, column_stack,
                                   concatenate, dsplit, dstack, fliplr, flipud, hsplit, hstack, ravel, rollaxis,
@@ -43,6 +44,7 @@ from drupe.array._products import cross, dot, inner, kron, outer, tensordot, vdo
 from drupe.array._providers import providers
 from drupe.array._refused import ALIASES as _ALIASES
 from drupe.array._refused import hint as _hint
+from drupe.array._recipe import Recipe
 from drupe.array._sets import (intersect1d, isin, searchsorted, setdiff1d, setxor1d, union1d, unique, unique_all,
                                unique_counts, unique_inverse, unique_values)
 from drupe.array._shapes import (broadcast_arrays, broadcast_shapes, concat, diff, eye, flip, meshgrid, moveaxis,

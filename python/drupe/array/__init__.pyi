@@ -19,6 +19,8 @@ from drupe._engine import ones_like as ones_like
 from drupe._engine import permute_dims as permute_dims
 from drupe._engine import zeros as zeros
 from drupe._engine import zeros_like as zeros_like
+from drupe.array._recipe import Recipe as Recipe
+from drupe.array._fusing import eager as eager
 
 __all__: list[str]
 class HostCopyWarning(UserWarning): ...

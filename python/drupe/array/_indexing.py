@@ -302,8 +302,8 @@ def insert(x, obj, values, /, axis=None):
     new = _engine.asarray(new, dtype="int64", queue=x.queue)
     old = _engine.full((length + len(places),), True, dtype="bool", queue=x.queue)
     old[new] = False
-    out = _engine.empty(x.shape[:axis] + old.shape + x.shape[axis + 1:], dtype=x.dtype, queue=x.queue,
-                        usm_type=x.usm_type)
+    out = _engine._written(x.shape[:axis] + old.shape + x.shape[axis + 1:], dtype=x.dtype, queue=x.queue,
+                           usm_type=x.usm_type)
     out[before + (new,)] = values
     out[before + (old,)] = x
     return out

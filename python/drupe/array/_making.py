@@ -207,7 +207,7 @@ def indices(dimensions, /, dtype="int64", sparse=False, *, device=None, usm_type
         open_.append(along.reshape((1,) * axis + (length,) + (1,) * (len(shape) - 1 - axis)))
     if sparse:
         return tuple(open_)
-    out = _engine.empty((len(shape), *shape), dtype, **where)
+    out = _engine._written((len(shape), *shape), dtype, **where)
     for axis, along in enumerate(open_):
         out[axis] = along
     return out
@@ -426,7 +426,7 @@ class _Grid:
         if self._sparse:
             return tuple(lines)
         shape = tuple(line.size for line in lines)
-        out = _engine.empty((n, *shape), dtype, queue=lines[0].queue)
+        out = _engine._written((n, *shape), dtype, queue=lines[0].queue)
         for i, line in enumerate(lines):
             out[i] = line
         return out

@@ -151,7 +151,7 @@ def _slope(f, axis, h, edge_order):
     def at(start, stop=None):
         return f[(*whole, slice(start, stop))]
 
-    out = _engine.empty_like(f)
+    out = _engine._written_like(f)
     first, last, inside = (*whole, slice(0, 1)), (*whole, slice(-1, None)), (*whole, slice(1, -1))
     if not isinstance(h, _engine.Array) and not hasattr(h, "__len__"):
         out[inside] = (at(2) - at(0, -2)) / (2.0 * h)

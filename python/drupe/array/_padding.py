@@ -127,7 +127,7 @@ def pad(x, pad_width, /, mode="constant", *, constant_values=0, end_values=0, st
     shape = tuple(a + n + b for n, (a, b) in zip(x.shape, widths))
     if mode not in ("constant", "empty") and any(n == 0 and sum(pair) for n, pair in zip(x.shape, widths)):
         raise ValueError(f'pad: an empty axis has no elements for a border of mode "{mode}"')
-    out = _engine.empty(shape, x.dtype, queue=x.queue, usm_type=x.usm_type)
+    out = _engine._written(shape, x.dtype, queue=x.queue, usm_type=x.usm_type)
     if mode == "empty":
         out[...] = 0  # elements that nothing has written cannot be read
     middle = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths))

@@ -57,8 +57,8 @@ def concat(arrays, /, axis=0):
     length = 0
     for a in arrays:
         length += a.shape[axis]
-    out = _engine.empty(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
-                        queue=first.queue, usm_type=first.usm_type)
+    out = _engine._written(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
+                           queue=first.queue, usm_type=first.usm_type)
     start = 0
     for a in arrays:
         out[(slice(None),) * axis + (slice(start, start + a.shape[axis]),)] = a
@@ -169,7 +169,7 @@ def roll(x, /, shift, axis=None):
         along = one_axis(along, x.ndim)
         length = x.shape[along]
         by = operator.index(by) % length if length else 0
-        out = _engine.empty_like(x)
+        out = _engine._written_like(x)
         whole = (slice(None),) * along
         out[whole + (slice(by, None),)] = x[whole + (slice(None, length - by),)]
         out[whole + (slice(None, by),)] = x[whole + (slice(length - by, None),)]

@@ -17,11 +17,13 @@ _ENOUGH = 0.1  # seconds that a run takes at least
 _MOST_LOOPS = 1000000
 _RECORDS = 8192  # submissions that the trace remembers
 _AHEAD = 0.01  # seconds of work that are submitted without a wait
-_FUNCTION = """def _drupe_timed(_drupe_next):
+# What a statement computes is submitted in each loop, though nobody needs the values: that is what is timed.
+_FUNCTION = """def _drupe_timed(_drupe_next, _drupe_submit):
     _drupe_setup
     while _drupe_loops := _drupe_next():
         for _drupe_i in range(_drupe_loops):
-            _drupe_statement
+            _drupe_submit()
+            _drupe_value = None
 """
 
 
@@ -98,7 +100,10 @@ class DevTime(Magic):
             before = ast.parse("\n" * (line - 1) + shell.transform_cell(setup), name).body
             tree = ast.parse(_FUNCTION, name)
             function = tree.body[0]
-            function.body[1].body[0].body = body or [ast.Pass()]
+            loop = function.body[1].body[0].body
+            if body and isinstance(body[-1], ast.Expr):
+                body[-1] = ast.copy_location(ast.Assign(loop[1].targets, body[-1].value), body[-1])
+            loop[0:0] = body
             function.body[0:1] = before
             code = compile(ast.fix_missing_locations(tree), name, "exec")
         except SyntaxError as error:
@@ -191,7 +196,7 @@ class _Clock:
         self._left, self._part, self._host = loops, None, 0.0
         collecting = gc.isenabled()
         try:
-            self._function(self._next)
+            self._function(self._next, self._engine._settle_all)
         finally:
             if collecting:
                 gc.enable()

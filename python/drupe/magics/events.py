@@ -32,6 +32,7 @@ class Events(Magic):
 
     def line(self, options):
         current = views.current()
+        views.submit()
         if options.live and not (options.quiet or options.json):
             return self._live(options, current)
         first, last = self._cells(options, current)
@@ -46,6 +47,7 @@ class Events(Magic):
         handle = self._open(options, current) if options.live and not options.quiet else None
         try:
             yield
+            views.submit()
         finally:
             settle(current)
             self._show_end(options, current, handle)

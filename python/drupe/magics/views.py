@@ -46,6 +46,13 @@ def take(first=0, last=0, spans=0):
     return _engine._view(first_cell=first, last_cell=last, spans=spans)
 
 
+def submit():
+    """Have the expressions submitted that are pending: what is shown is what was asked for."""
+    from drupe import _engine
+
+    _engine._settle_all()
+
+
 def current():
     """The number of the cell that runs; 0 outside of a kernel of Drupe."""
     from drupe import _engine

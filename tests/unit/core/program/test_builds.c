@@ -207,6 +207,40 @@ static void a_build_that_stays_has_the_process_end_early(void **state)
     assert_int_equal(drupe_builds(), 0);
 }
 
+/* A process that is about to exit does not wait, but must not go on behind the driver's end either, also if
+ * such a build begins after that. */
+static void nobody_waits_for_the_background(void **state)
+{
+    (void)state;
+    drupe_source source = script_source("text");
+    drupe_build *build;
+    source.flags = DRUPE_SOURCE_BACKGROUND;
+    for (int round = 0; round < 2; round++) {
+        early_exits = 0;
+        close_door();
+        OK(drupe_build_begin(script.context, script.device, &source, &build));
+        await_entered();
+        if (round == 0) early_exits = 0; /* other tests have told of an end */
+        if (round == 0) drupe_builds_end(DRUPE_FOREVER);
+        assert_int_equal(early_exits, 1);
+        assert_int_equal(standing, 1);
+        drupe_build_leave(build);
+        open_door();
+        while (drupe_builds()) continue;
+    }
+}
+
+static void what_is_not_stored_is_not_built(void **state)
+{
+    (void)state;
+    drupe_source source = script_source("text");
+    drupe_program *program;
+    source.flags = DRUPE_SOURCE_STORED;
+    FAILS(drupe_program_open(script.context, script.device, &source, NULL, &program), DRUPE_E_NOT_FOUND,
+          "The disk cache does not have this program.");
+    assert_null(program);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, script_setup, script_teardown)
@@ -219,6 +253,8 @@ int main(void)
         TEST(who_leaves_stops_a_process),
         TEST(builds_are_shown),
         TEST(a_build_that_stays_has_the_process_end_early),
+        TEST(nobody_waits_for_the_background),
+        TEST(what_is_not_stored_is_not_built),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

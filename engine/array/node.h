@@ -1,0 +1,175 @@
+/* Pending arrays: expressions whose values nobody has needed yet.
+ *
+ * A node is one element-wise operation that was called and not submitted. An array that is pending has its
+ * node instead of memory; nodes have the nodes and the memory that they take. Those of a queue are in a list,
+ * in the order of the calls. To settle is to submit all of a queue's list as few kernels (plan.c, fuse.c),
+ * which leave the values of the nodes that an array still has, or that another kernel needs.
+ *
+ * Locks: one mutex of pending.c guards nodes and lists. It is never held while something is submitted or
+ * allocated. Who settles a queue is written into its list; other threads wait for that one. */
+#ifndef DRUPE_ARRAY_NODE_H
+#define DRUPE_ARRAY_NODE_H
+
+#include "array/array_room.h"
+#include "drupe/array_pending.h"
+#include "drupe/postpone.h"
+#include "generated/drupe_fused.h"
+
+#define DRUPE_PENDING_MOST 48 /* nodes of a queue; fewer than DRUPE_FUSED_STEPS, for what a target adds */
+
+typedef enum node_state {
+    NODE_PENDING,
+    NODE_SETTLING, /* a thread is submitting it */
+    NODE_SETTLED,  /* `memory` has its values, once the queue comes there */
+    NODE_FAILED    /* it will never have any: `error` says why */
+} node_state;
+
+/* What a node takes: the values of another, or memory, or a constant. */
+typedef struct node_input {
+    struct drupe_node *node; /* retained, or NULL */
+    drupe_memory *memory;    /* retained, and postponed for; or NULL */
+    size_t offset;           /* elements */
+    drupe_dtype dtype;       /* as stored */
+    drupe_scalar scalar;     /* of a constant */
+    drupe_u64 value[2];      /* the same, as its operation takes it */
+} node_input;
+
+typedef struct drupe_node {
+    unsigned references; /* of arrays and of nodes that take it */
+    unsigned arrays;     /* those of arrays */
+    node_state state;
+    int op;
+    op_types types;
+    drupe_dtype dtype; /* of its values */
+    drupe_mem_kind kind;
+    drupe_queue *queue; /* retained */
+    drupe_origin origin;
+    drupe_memory *memory;             /* retained, once SETTLED */
+    drupe_error *error;               /* malloc'ed, once FAILED */
+    struct drupe_node *next, *before; /* in its queue's list */
+    /* plan.c's, while it is SETTLING: */
+    int level, kernel, step;
+    int takers, uses; /* inputs of the plan that it is; those that are not in a kernel yet */
+    bool across; /* some memory that it is computed from is transposed: a reduction had better not join */
+    bool output; /* its values are stored */
+    size_t size;
+    int ndim;
+    unsigned nin;
+    node_input in[DRUPE_KERNEL_INPUTS];
+    ptrdiff_t axes[]; /* the shape, and for each input its strides along it, in elements */
+} drupe_node;
+
+static inline ptrdiff_t *node_strides(drupe_node *node, size_t input)
+{
+    return node->axes + (1 + input) * (size_t)node->ndim;
+}
+
+/* --- pending.c ------------------------------------------------------------------------------------------ */
+
+/* Make `out`, which has no memory, a pending array: the result of the operation, whose types and shape are
+ * known. False: it has to be computed at once; then `in` has no pending array left, or `status` says why. */
+bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape,
+                        drupe_array *out, drupe_status *status);
+/* The same for an output that is given; it is pending itself, or has memory that the operation's operands do
+ * not overlap, but for equal views. */
+bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_array *out, drupe_status *status);
+/* Settle all of these operands that are pending. */
+drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin);
+/* One reference of an array to its node more, or fewer. */
+void drupe_node_hold(drupe_node *node);
+void drupe_node_drop(drupe_node *node);
+
+/* For settle.c and plan.c. The lock of nodes and lists; all that follows needs it. */
+void drupe_pending_lock(void);
+void drupe_pending_unlock(void);
+pthread_mutex_t *drupe_pending_mutex(void);
+struct pending_list *drupe_pending_list(const drupe_queue *queue); /* NULL: nothing is pending there */
+struct pending_list *drupe_pending_lists(void);                    /* the first of all */
+/* Give it up if nothing is pending there any more. */
+void drupe_pending_list_tidy(struct pending_list *list);
+void drupe_pending_list_remove(struct pending_list *list, drupe_node *node);
+/* Give up what the node takes; nodes that nobody has then are put before `gone`. */
+void drupe_node_let_inputs(drupe_node *node, drupe_node **gone);
+/* Free these, and what only they have. The lock is given up. */
+void drupe_nodes_free(drupe_node *gone);
+
+/* Whether this is a forked child of a process that had pending arrays, or might have. */
+bool drupe_pending_forked(void);
+/* Whether all are to be launched one by one. */
+bool drupe_pending_by_steps(void);
+/* Whether a reduction may be part of a kernel on the device. */
+bool drupe_pending_joins(const drupe_target *target);
+
+/* --- settle.c ------------------------------------------------------------------------------------------- */
+
+/* The list of a queue. Needs the lock of pending.c. */
+typedef struct pending_list {
+    drupe_queue *queue; /* borrowed from its nodes */
+    drupe_node *first, *last;
+    unsigned count;
+    size_t bytes; /* of the memory that they take, counted each time */
+    bool settling;
+    pthread_t settler;
+    const struct pending_plan *plan; /* the settler's, while it is at it */
+    const drupe_queue *awaits;       /* whose work the settler waits for; NULL: for none */
+    struct pending_list *next;
+    uint64_t touched; /* when the last node came */
+    bool refused;     /* it could not be settled, and nobody is to try that unasked */
+} pending_list;
+
+/* What else the values of a node are for: an array that is there, or a reduction. */
+typedef struct pending_target {
+    drupe_node *node;
+    bool spent; /* one array that has the node is to be dropped: its values are not stored for that */
+    const drupe_array
+        *array; /* with memory: of the node's shape and type, or where the reduction's results go */
+    const drupe_fused_reduction *reduction; /* but for `step` and `out`; NULL: none */
+    const drupe_range *range;               /* of work-items, for it */
+    drupe_status (*then)(const void *user); /* called behind its kernel; NULL: nothing */
+    const void *user;
+    bool *done; /* becomes true when its kernel was submitted */
+} pending_target;
+
+/* From now on core asks for what is pending. */
+void drupe_pending_open(void);
+/* Submit all that is pending on the queue. `target` may be NULL. */
+drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *target);
+
+/* --- idle.c -----------------------------------------------------------------------------------------------
+ */
+
+/* A node has come to the list, which is to be settled once nobody adds to it. Needs the lock. */
+void drupe_idle_tell(pending_list *list);
+/* End the thread that does it. */
+void drupe_idle_stop(void);
+
+/* --- plan.c --------------------------------------------------------------------------------------------- */
+
+/* The nodes of a list, cut into kernels. */
+typedef struct pending_plan {
+    drupe_node *nodes[DRUPE_PENDING_MOST + 4]; /* retained, in the order in which they are computed */
+    int count, kernels;                        /* node->kernel rises from 0 */
+} pending_plan;
+/* Of all nodes of the list that are PENDING. Needs the lock. */
+void drupe_plan_make(pending_list *list, const pending_target *target, pending_plan *plan);
+
+/* Whether two inputs, which are memory, are the same elements in the same order. */
+bool drupe_node_input_same(const drupe_node *a, size_t i, const drupe_node *b, size_t k);
+
+/* --- fuse.c --------------------------------------------------------------------------------------------- */
+
+/* Submit nodes [from, to) of the plan as one kernel. The outputs get `memory`. */
+drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const pending_target *target);
+
+/* --- fuse_label.c ----------------------------------------------------------------------------------------
+ */
+
+#define DRUPE_FUSE_LABEL 56 /* bytes, as in the records of the trace */
+/* What the kernel of nodes [from, to) is called: its operations, and their lines where they are several. The
+ * place of the submission is `last`. */
+void drupe_fuse_label(const pending_plan *plan, int from, int to, const drupe_fused *fused,
+                      const drupe_origin *last, char label[DRUPE_FUSE_LABEL]);
+
+#endif
