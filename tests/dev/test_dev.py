@@ -179,7 +179,10 @@ def test_an_expression_is_one_kernel(tmp_path, monkeypatch):
     assert re.match(r"y: None\nz: Pending: 2 operations(.*\n)+\[.*\]\nz: None\n",
                     outputs["# The end of the cell has settled y; print settles z"][0].text)
     assert "v2 = add(v1, 1)" in outputs["# In place"][0].text
-    assert "1 submission a loop" in outputs["%devtime 2 * x * x + 3 * x - 1"][-1].data["text/plain"]
+    timed = outputs["%devtime 2 * x * x + 3 * x - 1"][-1].data
+    assert "1 submission a loop" in timed["text/plain"]
+    assert "\nran     multiply x3, add, subtract\n" in timed["text/plain"]
+    assert "ran: multiply x3, add, subtract" in timed["text/html"]
     off = outputs["# Off for a block of code"][0].text
     assert off.startswith("eager: None\nfused: Pending: 2 operations")
 
