@@ -104,9 +104,11 @@ typedef struct drupe_target {
     size_t most;       /* bytes, above which a result is asked for at once, as there may not be so many */
     size_t group;      /* work-group size of the GPU form */
     drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
+    void (*fused_close)(struct drupe_target *target); /* fused_build.c's: give up what `fused` has; or NULL */
     drupe_map fused; /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
 } drupe_target;
 drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
+void drupe_targets_close(void);
 /* drupe_array_result() of a type that the device has, as the caller knows. */
 drupe_status drupe_array_result_known(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
                                       const size_t *shape, drupe_array *array);
@@ -164,12 +166,17 @@ drupe_status drupe_layout_writable(const drupe_array *out);
 /* "(2, 3)", cut to fit; returns `text`. */
 const char *drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 
-/* --- apply.c -------------------------------------------------------------------------------------------- */
+/* --- map_launch.c, apply.c
+ * -------------------------------------------------------------------------------------------- */
 
 /* Launch an element-wise operation over out's shape; all checks are done, no array is empty. Arrays must
  * broadcast to out's shape; `out` overlaps no input unless it is the same view. */
 drupe_status drupe_map_launch(drupe_target *target, int op, const op_types *types, const drupe_array *out,
                               const drupe_operand *in, size_t nin);
+/* The same where `out` has the memory of operand `spent`, which is dropped; NULL: it has its own. */
+drupe_status drupe_map_launch_over(drupe_target *target, int op, const op_types *types,
+                                   const drupe_array *out, const drupe_operand *in, size_t nin,
+                                   const drupe_array *spent);
 /* The same for a copy. */
 drupe_status drupe_copy_launch(drupe_target *target, const drupe_array *out, const drupe_operand *in);
 /* Whether an operation takes as long as it takes to load and store its operands, roughly. */
@@ -211,11 +218,6 @@ static inline bool drupe_target_remote(const drupe_target *target)
 {
     return !target->cpu || target->gpu_form;
 }
-
-/* A product's group has the square of so many work-items: 16, or 8 where the target's groups have 64 to 255;
- * the kernels take no smaller ones. */
-#define DRUPE_PRODUCT_LEAST 64
-size_t drupe_product_side(const drupe_target *target);
 
 #define DRUPE_KERNEL_ARRAYS 5
 /* Such a kernel: one of SHAPE_ARG and so on. */

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define GRAIN_CPU 16384 /* elements for which starting another work-item pays */
-/* What the steps of all elements may cost to be done while a worker would wake up, in light steps of 8 bytes. */
+/* What the steps of all elements may cost to be done while a worker would wake up, in light steps of 8 bytes.
+ */
 #define BRIEF_COST 160000.0
 #define HEAVY      5.0 /* times a light step: a function, a division of integers */
 
@@ -462,7 +463,7 @@ drupe_status drupe_fuse_submit(const pending_plan *plan, int from, int to, const
     const bool reduces = f.target && f.target->reduction;
     bool launched = false;
     drupe_status status = DRUPE_OK;
-    if ((to - from > 1 || reduces) && !drupe_pending_by_steps()) status = submit_one(&f, &launched);
+    if ((to - from > 1 || reduces) && !drupe_fuse_settings()->steps) status = submit_one(&f, &launched);
     if (status == DRUPE_OK && !launched) status = submit_steps(&f);
     if (status != DRUPE_OK) undo(&f);
     return status;

@@ -88,12 +88,23 @@ static bool keeps_bits(const drupe_target *t, const drupe_fused *f)
     return good || t->gpu_form;
 }
 
+/* Release the kernels of a target. */
+static void close_all(drupe_target *target)
+{
+    size_t at = 0;
+    pthread_mutex_lock(&builds.lock);
+    for (fused_entry *one; (one = drupe_map_next(&target->fused, &at, NULL, NULL));) entry_free(one);
+    drupe_map_clear(&target->fused);
+    pthread_mutex_unlock(&builds.lock);
+}
+
 static fused_entry *entry_new(drupe_target *t, const drupe_fused *f, const fused_form *form,
                               const fused_recipe *recipe)
 {
     fused_entry *entry = calloc(1, sizeof(*entry));
     if (!entry) return NULL;
     entry->target = t;
+    t->fused_close = close_all;
     entry->recipe = *recipe;
     entry->over = !has_room(t, f, form) || !keeps_bits(t, f);
     if (!entry->over && (entry->f = malloc(sizeof(*f)))) *entry->f = *f;
@@ -299,14 +310,5 @@ void drupe_fused_stop(void)
     builds.end = &builds.first;
     drupe_service_stop(&builds.service);
     pthread_cond_broadcast(&builds.changed);
-    pthread_mutex_unlock(&builds.lock);
-}
-
-void drupe_fused_forget(drupe_target *target)
-{
-    size_t at = 0;
-    pthread_mutex_lock(&builds.lock);
-    for (fused_entry *one; (one = drupe_map_next(&target->fused, &at, NULL, NULL));) entry_free(one);
-    drupe_map_clear(&target->fused);
     pthread_mutex_unlock(&builds.lock);
 }

@@ -60,8 +60,12 @@ static void print_helpers(const printer *p, const dtype_row *row)
     const char *own = unsigned_types[row->size < 8 ? row->size : 8];
     const char *wrap = row->size < 4 ? "uint" : own;
     switch (row->kind) {
-    case KIND_INT: drupe_text_printf(p->text, "NUMERIC_INT(TS, TC, %s, %s)\n", own, wrap); break;
-    case KIND_UINT: drupe_text_printf(p->text, "NUMERIC_UINT(TS, TC, %s)\n", wrap); break;
+    case KIND_INT:
+        drupe_text_printf(p->text, "NUMERIC_QUOTIENT(TS, TC, TC)\nNUMERIC_INT(TS, TC, %s, %s)\n", own, wrap);
+        break;
+    case KIND_UINT:
+        drupe_text_printf(p->text, "NUMERIC_QUOTIENT(TS, TC, TC)\nNUMERIC_UINT(TS, TC, %s)\n", wrap);
+        break;
     case KIND_FLOAT: drupe_text_printf(p->text, "NUMERIC_FLOAT(TS, TC)\n"); break;
     case KIND_COMPLEX: drupe_render_lines(p->text, TEXT_COMPLEX); break;
     default: break;

@@ -66,8 +66,6 @@ void drupe_fused_ready(drupe_target *target, const drupe_fused *f, drupe_kernel 
 drupe_status drupe_fused_settle(uint64_t timeout_ns);
 /* Give up what is to be built for any target, and wait for no build. Before targets are closed. */
 void drupe_fused_stop(void);
-/* Release the kernels of a target. */
-void drupe_fused_forget(drupe_target *target);
 
 /* --- fused_launch.c -------------------------------------------------------------------------------------
  */

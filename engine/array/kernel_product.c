@@ -11,11 +11,6 @@
 #define TILE_LINES   128  /* the most that a tile has, and more than it is deep */
 #define VECTOR_LEAST 8    /* rows side by side that memory is read well with */
 
-size_t drupe_product_side(const drupe_target *target)
-{
-    return target->group >= 256 ? 16 : 8;
-}
-
 static drupe_i64 magnitude(drupe_i64 stride)
 {
     return stride < 0 ? -stride : stride;

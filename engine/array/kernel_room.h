@@ -64,4 +64,12 @@ drupe_status drupe_kernel_sort(drupe_target *target, const drupe_sort *sort, con
 drupe_status drupe_kernel_unique(drupe_target *target, const drupe_array *in, bool equal_nan,
                                  const drupe_distinct *out);
 
+/* A product's group has the square of so many work-items: 16, or 8 where the target's groups have 64 to 255;
+ * the kernels take no smaller ones. */
+#define DRUPE_PRODUCT_LEAST 64
+static inline size_t drupe_product_side(const drupe_target *target)
+{
+    return target->group >= 256 ? 16 : 8;
+}
+
 #endif

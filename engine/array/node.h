@@ -64,47 +64,21 @@ static inline ptrdiff_t *node_strides(drupe_node *node, size_t input)
     return node->axes + (1 + input) * (size_t)node->ndim;
 }
 
-/* --- pending.c ------------------------------------------------------------------------------------------ */
+/* --- fuse_settings.c ------------------------------------------------------------------------------------ */
 
-/* Make `out`, which has no memory, a pending array: the result of the operation, whose types and shape are
- * known. False: it has to be computed at once; then `in` has no pending array left, or `status` says why. */
-bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
-                        size_t nin, drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape,
-                        drupe_array *out, drupe_status *status);
-/* The same for an output that is given; it is pending itself, or has memory that the operation's operands do
- * not overlap, but for equal views. */
-bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
-                        size_t nin, drupe_array *out, drupe_status *status);
-/* Settle all of these operands that are pending. */
-drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin);
-/* One reference of an array to its node more, or fewer. */
-void drupe_node_hold(drupe_node *node);
-void drupe_node_drop(drupe_node *node);
+/* What the environment says; see docs/environment.md. */
+typedef struct fuse_settings {
+    bool off;      /* DRUPE_FUSE=0 */
+    bool steps;    /* DRUPE_FUSE=steps: what is pending is launched one by one; for tests */
+    bool patient;  /* DRUPE_FUSE_IDLE=0: what is pending waits until somebody needs it; for tests */
+    size_t above;  /* DRUPE_FUSE_ABOVE: elements from which on results are pending */
+    unsigned most; /* DRUPE_FUSE_MOST: nodes of a queue */
+} fuse_settings;
+const fuse_settings *drupe_fuse_settings(void);
 
-/* For settle.c and plan.c. The lock of nodes and lists; all that follows needs it. */
-void drupe_pending_lock(void);
-void drupe_pending_unlock(void);
-pthread_mutex_t *drupe_pending_mutex(void);
-struct pending_list *drupe_pending_list(const drupe_queue *queue); /* NULL: nothing is pending there */
-struct pending_list *drupe_pending_lists(void);                    /* the first of all */
-/* Give it up if nothing is pending there any more. */
-void drupe_pending_list_tidy(struct pending_list *list);
-void drupe_pending_list_remove(struct pending_list *list, drupe_node *node);
-/* Give up what the node takes; nodes that nobody has then are put before `gone`. */
-void drupe_node_let_inputs(drupe_node *node, drupe_node **gone);
-/* Free these, and what only they have. The lock is given up. */
-void drupe_nodes_free(drupe_node *gone);
+/* --- node.c: nodes and lists ---------------------------------------------------------------------------- */
 
-/* Whether this is a forked child of a process that had pending arrays, or might have. */
-bool drupe_pending_forked(void);
-/* Whether all are to be launched one by one. */
-bool drupe_pending_by_steps(void);
-/* Whether a reduction may be part of a kernel on the device. */
-bool drupe_pending_joins(const drupe_target *target);
-
-/* --- settle.c ------------------------------------------------------------------------------------------- */
-
-/* The list of a queue. Needs the lock of pending.c. */
+/* The list of a queue. Needs the lock. */
 typedef struct pending_list {
     drupe_queue *queue; /* borrowed from its nodes */
     drupe_node *first, *last;
@@ -119,6 +93,50 @@ typedef struct pending_list {
     bool refused;     /* it could not be settled, and nobody is to try that unasked */
 } pending_list;
 
+/* Once, before the first node. */
+void drupe_nodes_open(void);
+/* Whether this is a forked child of a process that had nodes, or might have. */
+bool drupe_pending_forked(void);
+/* One reference of an array to its node more, or fewer. */
+void drupe_node_hold(drupe_node *node);
+void drupe_node_drop(drupe_node *node);
+/* The lock of nodes and lists; all that follows needs it. */
+void drupe_pending_lock(void);
+void drupe_pending_unlock(void);
+pthread_mutex_t *drupe_pending_mutex(void);
+pending_list *drupe_pending_list(const drupe_queue *queue); /* NULL: nothing is pending there */
+pending_list *drupe_pending_lists(void);                    /* the first of all */
+pending_list *drupe_pending_list_for(drupe_queue *queue);   /* made if there is none; NULL: no memory */
+/* Give it up if nothing is pending there any more. */
+void drupe_pending_list_tidy(pending_list *list);
+void drupe_pending_list_add(pending_list *list, drupe_node *node); /* as the last */
+void drupe_pending_list_remove(pending_list *list, drupe_node *node);
+/* Give up what the node takes; nodes that nobody has then are put before `gone`. */
+void drupe_node_let_inputs(drupe_node *node, drupe_node **gone);
+/* Free these, and what only they have. The lock is given up. */
+void drupe_nodes_free(drupe_node *gone);
+/* The array's node is SETTLED, and the array one like any other from now on; or FAILED, and that is the
+ * status. The lock is given up. */
+drupe_status drupe_node_take_values(drupe_array *array);
+/* One that is in no list, and takes nothing. Without the lock. */
+void drupe_node_free(drupe_node *node);
+
+/* --- pending.c ------------------------------------------------------------------------------------------ */
+
+/* Make `out`, which has no memory, a pending array: the result of the operation, whose types and shape are
+ * known. False: it has to be computed at once; then `in` has no pending array left, or `status` says why. */
+bool drupe_pending_make(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_mem_kind kind, drupe_queue *queue, int ndim, const size_t *shape,
+                        drupe_array *out, drupe_status *status);
+/* The same for an output that is given; it is pending itself, or has memory that the operation's operands do
+ * not overlap, but for equal views. */
+bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                        size_t nin, drupe_array *out, drupe_status *status);
+
+/* --- settle.c ------------------------------------------------------------------------------------------- */
+
+/* Settle all of these operands that are pending. */
+drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin);
 /* What else the values of a node are for: an array that is there, or a reduction. */
 typedef struct pending_target {
     drupe_node *node;

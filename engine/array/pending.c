@@ -5,69 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements below which an operation is submitted at once: measured, see docs/internals/recipes.md. */
-#define ABOVE_HOST 32768
 /* What expressions keep alive that nobody else has: so many times the result that is being added, and some.
  */
 #define ELEMENT_MOST 16 /* bytes */
-#define KEPT_TIMES 2
-#define KEPT_BYTES ((size_t)1 << 20)
+#define KEPT_TIMES   2
+#define KEPT_BYTES   ((size_t)1 << 20)
 
-static struct {
-    pthread_mutex_t lock;
-    pending_list *lists; /* of queues with nodes */
-    pthread_once_t once;
-    bool off;     /* DRUPE_FUSE=0 */
-    bool steps;   /* DRUPE_FUSE=steps: what is pending is launched one by one; for tests */
-    bool patient; /* DRUPE_FUSE_IDLE=0: what is pending waits until somebody needs it, however long; for tests
-                   */
-    bool forked;  /* this process is a child of one that had settings */
-    size_t above; /* DRUPE_FUSE_ABOVE, for tests */
-    unsigned most;
-} pending = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
-
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local int eager, fusing; /* so many eager() and fuse() are open on this thread */
-
-/* Threads that settle are not there in a forked child, which may only be told so, and drop its arrays. */
-static void fork_child(void)
-{
-    for (pending_list *list = pending.lists; list; list = list->next) {
-        list->settling = false;
-        list->plan = NULL;
-    }
-    pending.forked = true;
-    pthread_mutex_unlock(&pending.lock);
-}
-
-static void read_settings(void)
-{
-    drupe_pending_open();
-    (void)pthread_atfork(drupe_pending_lock, drupe_pending_unlock, fork_child);
-    const char *fuse = getenv("DRUPE_FUSE"), *above = getenv("DRUPE_FUSE_ABOVE"),
-               *most = getenv("DRUPE_FUSE_MOST");
-    const char *idle = getenv("DRUPE_FUSE_IDLE");
-    pending.patient = idle && strcmp(idle, "0") == 0;
-    pending.off = fuse && strcmp(fuse, "0") == 0;
-    pending.steps = fuse && strcmp(fuse, "steps") == 0;
-    pending.above = above ? (size_t)strtoull(above, NULL, 10) : ABOVE_HOST;
-    pending.most = most ? (unsigned)strtoul(most, NULL, 10) : DRUPE_PENDING_MOST;
-    if (pending.most < 1 || pending.most > DRUPE_PENDING_MOST) pending.most = DRUPE_PENDING_MOST;
-}
-
-bool drupe_pending_forked(void)
-{
-    return pending.forked;
-}
-
-bool drupe_pending_by_steps(void)
-{
-    return pending.steps;
-}
-
-bool drupe_pending_joins(const drupe_target *target)
-{
-    return target->builtin && !pending.steps && !target->checked;
-}
 
 void drupe_array_eager(int by)
 {
@@ -77,214 +22,6 @@ void drupe_array_eager(int by)
 void drupe_array_fuse(int by)
 {
     fusing += by;
-}
-
-void drupe_pending_lock(void)
-{
-    pthread_mutex_lock(&pending.lock);
-}
-
-pthread_mutex_t *drupe_pending_mutex(void)
-{
-    return &pending.lock;
-}
-
-void drupe_pending_unlock(void)
-{
-    pthread_mutex_unlock(&pending.lock);
-}
-
-/* --- Lists ---------------------------------------------------------------------------------------------- */
-
-pending_list *drupe_pending_list(const drupe_queue *queue)
-{
-    pending_list *list = pending.lists;
-    while (list && list->queue != queue) list = list->next;
-    return list;
-}
-
-pending_list *drupe_pending_lists(void)
-{
-    return pending.lists;
-}
-
-static pending_list *list_for(drupe_queue *queue)
-{
-    pending_list *list = drupe_pending_list(queue);
-    if (list) return list;
-    list = calloc(1, sizeof *list);
-    if (!list) return NULL;
-    list->queue = queue;
-    list->next = pending.lists;
-    pending.lists = list;
-    return list;
-}
-
-void drupe_pending_list_tidy(pending_list *list)
-{
-    if (list->first || list->settling) return;
-    drupe_queue_postpone(list->queue, false);
-    pending_list **link = &pending.lists;
-    while (*link != list) link = &(*link)->next;
-    *link = list->next;
-    free(list);
-}
-
-static void list_add(pending_list *list, drupe_node *node)
-{
-    node->before = list->last;
-    node->next = NULL;
-    *(list->last ? &list->last->next : &list->first) = node;
-    list->last = node;
-    list->count++;
-    drupe_queue_postpone(list->queue, true);
-    if (!pending.patient) drupe_idle_tell(list);
-}
-
-void drupe_pending_list_remove(pending_list *list, drupe_node *node)
-{
-    *(node->before ? &node->before->next : &list->first) = node->next;
-    *(node->next ? &node->next->before : &list->last) = node->before;
-    node->next = node->before = NULL;
-    list->count--;
-}
-
-/* --- Nodes ---------------------------------------------------------------------------------------------- */
-
-/* Give up what it takes. The nodes among that are added to `gone` once nobody has them. */
-void drupe_node_let_inputs(drupe_node *node, drupe_node **gone)
-{
-    for (unsigned i = 0; i < node->nin; i++) {
-        node_input *in = &node->in[i];
-        if (in->memory) {
-            drupe_memory_postpone(in->memory, -1);
-            drupe_memory_release(in->memory);
-            in->memory = NULL;
-        }
-        drupe_node *other = in->node;
-        in->node = NULL;
-        if (!other || --other->references) continue;
-        if (other->state == NODE_PENDING) {
-            pending_list *list = drupe_pending_list(other->queue);
-            drupe_pending_list_remove(list, other);
-        }
-        other->next = *gone;
-        *gone = other;
-    }
-}
-
-static void node_free(drupe_node *node)
-{
-    drupe_memory_release(node->memory);
-    drupe_queue_release(node->queue);
-    drupe_origin_release(&node->origin);
-    free(node->error);
-    free(node);
-}
-
-/* Those in the list, which nobody has, and those that only they have. Needs the lock, which is given up. */
-void drupe_nodes_free(drupe_node *gone)
-{
-    drupe_node *dead = NULL;
-    while (gone) {
-        drupe_node *node = gone;
-        gone = node->next;
-        drupe_node_let_inputs(node, &gone);
-        node->next = dead;
-        dead = node;
-    }
-    for (drupe_node *node = dead; node; node = node->next) {
-        pending_list *list = drupe_pending_list(node->queue);
-        if (list) drupe_pending_list_tidy(list);
-    }
-    pthread_mutex_unlock(&pending.lock);
-    while (dead) {
-        drupe_node *next = dead->next;
-        node_free(dead);
-        dead = next;
-    }
-}
-
-void drupe_node_hold(drupe_node *node)
-{
-    if (!node) return;
-    pthread_mutex_lock(&pending.lock);
-    node->references++;
-    node->arrays++;
-    pthread_mutex_unlock(&pending.lock);
-}
-
-static void unlink_node(drupe_node *node, drupe_node **gone)
-{
-    node->arrays--;
-    if (--node->references) return;
-    if (node->state == NODE_PENDING) drupe_pending_list_remove(drupe_pending_list(node->queue), node);
-    node->next = *gone;
-    *gone = node;
-}
-
-void drupe_node_drop(drupe_node *node)
-{
-    drupe_node *gone = NULL;
-    if (!node) return;
-    pthread_mutex_lock(&pending.lock);
-    unlink_node(node, &gone);
-    drupe_nodes_free(gone);
-}
-
-/* What is settled is an array like any other. Needs the lock, which is given up. */
-static drupe_status take_values(drupe_array *array)
-{
-    drupe_node *node = array->node, *gone = NULL;
-    if (node->state == NODE_FAILED) {
-        drupe_error error = *node->error;
-        pthread_mutex_unlock(&pending.lock);
-        drupe_error_restore(&error);
-        return error.status;
-    }
-    array->memory = drupe_memory_retain(node->memory);
-    array->node = NULL;
-    unlink_node(node, &gone);
-    drupe_nodes_free(gone);
-    return DRUPE_OK;
-}
-
-drupe_status drupe_array_settle(const drupe_array *array)
-{
-    drupe_array *own =
-        (drupe_array *)(uintptr_t)array; /* the same array, seen after its values were asked for */
-    for (int tries = 0; own->node; tries++) {
-        pthread_mutex_lock(&pending.lock);
-        if (own->node && own->node->state >= NODE_SETTLED) return take_values(own);
-        pthread_mutex_unlock(&pending.lock);
-        if (tries == 2)
-            return drupe_error_set(DRUPE_E_BUSY,
-                                   "This array is being computed by the call that was interrupted "
-                                   "for this one, so it has no values yet.");
-        DRUPE_TRY(drupe_pending_settle(own->queue, NULL));
-    }
-    return DRUPE_OK;
-}
-
-drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin)
-{
-    for (size_t i = 0; i < nin; i++)
-        if (in[i].array) DRUPE_TRY(drupe_array_settle(in[i].array));
-    return DRUPE_OK;
-}
-
-bool drupe_array_pending(const drupe_array *array)
-{
-    if (!array->node) return false;
-    pthread_mutex_lock(&pending.lock);
-    const bool waits = array->node && array->node->state <= NODE_SETTLING;
-    pthread_mutex_unlock(&pending.lock);
-    return waits;
-}
-
-drupe_mem_kind drupe_array_kind(const drupe_array *array)
-{
-    return array->node ? array->node->kind : drupe_memory_kind(array->memory);
 }
 
 /* --- What is worth a node --------------------------------------------------------------------------------
@@ -309,10 +46,17 @@ static bool fits_operand(const drupe_array *array)
     return !drupe_memory_exposed(array->memory) && drupe_memory_contents(array->memory) == DRUPE_OK;
 }
 
+static void open_all(void)
+{
+    drupe_pending_open();
+    drupe_nodes_open();
+}
+
 static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_t nin, int ndim, size_t size)
 {
-    pthread_once(&pending.once, read_settings);
-    if (pending.off || eager || target->checked || !size || (size < pending.above && !fusing) ||
+    const fuse_settings *settings = drupe_fuse_settings();
+    pthread_once(&once, open_all);
+    if (settings->off || eager || target->checked || !size || (size < settings->above && !fusing) ||
         size > target->most / ELEMENT_MOST || ndim > DRUPE_KERNEL_DIMS)
         return false;
     for (size_t i = 0; i < nin; i++)
@@ -346,7 +90,8 @@ static size_t kept_bytes(const pending_list *list)
 static bool is_full(const pending_list *list, size_t bytes)
 {
     const size_t most = KEPT_TIMES * bytes + KEPT_BYTES;
-    return list->count >= pending.most || (!fusing && list->bytes > most && kept_bytes(list) > most);
+    return list->count >= drupe_fuse_settings()->most ||
+           (!fusing && list->bytes > most && kept_bytes(list) > most);
 }
 
 /* --- Making ----------------------------------------------------------------------------------------------
@@ -409,17 +154,17 @@ static drupe_status node_enter(drupe_node *node, const drupe_operand *in)
 {
     const size_t bytes = node->size * drupe_dtype_size(node->dtype);
     bool full = true;
-    pthread_mutex_lock(&pending.lock);
-    pending_list *list = list_for(node->queue);
+    drupe_pending_lock();
+    pending_list *list = drupe_pending_list_for(node->queue);
     full = list && is_full(list, bytes);
     if (full) {
-        pthread_mutex_unlock(&pending.lock);
+        drupe_pending_unlock();
         DRUPE_TRY(drupe_pending_settle(node->queue, NULL));
-        pthread_mutex_lock(&pending.lock);
-        list = list_for(node->queue);
+        drupe_pending_lock();
+        list = drupe_pending_list_for(node->queue);
     }
     if (!list) {
-        pthread_mutex_unlock(&pending.lock);
+        drupe_pending_unlock();
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
     }
     for (unsigned i = 0; i < node->nin; i++) {
@@ -428,8 +173,9 @@ static drupe_status node_enter(drupe_node *node, const drupe_operand *in)
         if (node->in[i].memory) list->bytes += drupe_memory_size(node->in[i].memory);
     }
     node->references = node->arrays = 1;
-    list_add(list, node);
-    pthread_mutex_unlock(&pending.lock);
+    drupe_pending_list_add(list, node);
+    if (!drupe_fuse_settings()->patient) drupe_idle_tell(list);
+    drupe_pending_unlock();
     return DRUPE_OK;
 }
 
@@ -442,7 +188,7 @@ static drupe_node *make_node(int op, const op_types *types, const drupe_operand 
                    : drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an expression.");
     if (*status == DRUPE_OK) *status = node_enter(node, in);
     if (*status == DRUPE_OK) return node;
-    if (node) node_free(node);
+    if (node) drupe_node_free(node);
     return NULL;
 }
 
@@ -533,10 +279,17 @@ static bool is_orderly(const drupe_array *out)
 
 static bool is_shared(const drupe_node *node)
 {
-    pthread_mutex_lock(&pending.lock);
+    drupe_pending_lock();
     const bool shared = node->arrays > 1;
-    pthread_mutex_unlock(&pending.lock);
+    drupe_pending_unlock();
     return shared;
+}
+
+static drupe_status copy_values(const drupe_array *values, const drupe_array *out)
+{
+    drupe_target *target;
+    DRUPE_TRY(drupe_target_get(out->queue, &target));
+    return drupe_copy_launch(target, out, &(drupe_operand){.array = values});
 }
 
 bool drupe_pending_into(const drupe_target *target, int op, const op_types *types, const drupe_operand *in,
@@ -567,9 +320,9 @@ bool drupe_pending_into(const drupe_target *target, int op, const op_types *type
         drupe_node_drop(before);
         return true;
     }
-    pthread_mutex_lock(&pending.lock);
+    drupe_pending_lock();
     const bool read = is_read(out, node);
-    pthread_mutex_unlock(&pending.lock);
+    drupe_pending_unlock();
     drupe_array values;
     drupe_array_none(&values);
     become(&values, result);
@@ -583,7 +336,7 @@ bool drupe_pending_into(const drupe_target *target, int op, const op_types *type
         }
     }
     *status = drupe_array_settle(&values);
-    if (*status == DRUPE_OK) *status = drupe_array_assign(out, &(drupe_operand){.array = &values});
+    if (*status == DRUPE_OK) *status = copy_values(&values, out);
     drupe_array_clear(&values);
     return true;
 }

@@ -111,7 +111,7 @@ static void find_kernels(looking *l)
     for (int i = 0; i < plan.count; i++) {
         if (place_of(l, plan.nodes[i]) < 0) continue;
         int *number = &numbers[plan.nodes[i]->kernel];
-        if (*number < 0 || drupe_pending_by_steps()) *number = l->look->kernels++;
+        if (*number < 0 || drupe_fuse_settings()->steps) *number = l->look->kernels++;
         l->look->operations[place_of(l, plan.nodes[i])].kernel = *number;
     }
 }

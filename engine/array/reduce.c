@@ -320,7 +320,7 @@ static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t a
     bool done = false;
     *status = DRUPE_OK;
     if (!drupe_array_pending(in) || in->node->across || !in->size || !out->size ||
-        !drupe_pending_joins(r->target))
+        !(r->target->builtin && !r->target->checked && !drupe_fuse_settings()->steps))
         return false;
     split(in, axes, &s);
     if (s.kept.ndim > DRUPE_KERNEL_DIMS || s.reduced.ndim != 1) return false;

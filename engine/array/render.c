@@ -3,6 +3,7 @@
  * Element types are those as stored; casts are part of the loads, so that no combination of types needs a
  * kernel of its own before it is used. */
 #include "array/fused_room.h"
+#include "array/kernel_room.h"
 #include "generated/sources.inc"
 #include <stdio.h>
 #include <string.h>

@@ -239,6 +239,32 @@ drupe_status drupe_pending_settle(drupe_queue *queue, const pending_target *targ
     return status;
 }
 
+/* --- One array ------------------------------------------------------------------------------------------ */
+
+drupe_status drupe_array_settle(const drupe_array *array)
+{
+    drupe_array *own =
+        (drupe_array *)(uintptr_t)array; /* the same array, seen after its values were asked for */
+    for (int tries = 0; own->node; tries++) {
+        drupe_pending_lock();
+        if (own->node && own->node->state >= NODE_SETTLED) return drupe_node_take_values(own);
+        drupe_pending_unlock();
+        if (tries == 2)
+            return drupe_error_set(DRUPE_E_BUSY,
+                                   "This array is being computed by the call that was interrupted "
+                                   "for this one, so it has no values yet.");
+        DRUPE_TRY(drupe_pending_settle(own->queue, NULL));
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin)
+{
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array) DRUPE_TRY(drupe_array_settle(in[i].array));
+    return DRUPE_OK;
+}
+
 /* --- For core ------------------------------------------------------------------------------------------- */
 
 static bool node_reads(const drupe_node *node, const drupe_memory *memory)

@@ -2,9 +2,7 @@
  *
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
  * kernel at the same moment may both build it, and the second result is dropped. */
-#include "array/fused_room.h"
-#include "array/node.h"
-#include "base/parallel.h"
+#include "array/array_room.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +21,7 @@ static void target_close(drupe_target *t)
     size_t at = 0;
     for (drupe_kernel *k; (k = drupe_map_next(&t->kernels, &at, NULL, NULL));) drupe_kernel_release(k);
     drupe_map_clear(&t->kernels);
-    drupe_fused_forget(t);
+    if (t->fused_close) t->fused_close(t);
     drupe_device_release(t->device);
     drupe_context_release(t->context);
 }
@@ -75,11 +73,8 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
     return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the list of devices.");
 }
 
-void drupe_array_forget(void)
+void drupe_targets_close(void)
 {
-    drupe_idle_stop();
-    drupe_parallel_stop();
-    drupe_fused_stop();
     pthread_mutex_lock(&targets.lock);
     target_entry *entry = targets.first;
     targets.first = NULL;

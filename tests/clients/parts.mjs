@@ -9,6 +9,7 @@ const { AWAY, CALM, PERIOD, Poller } = await import('../../python/labextension/s
 const { describe } = await import('../../python/labextension/static/describe.js');
 const { rowsByLabel } = await import('../../python/labextension/static/table.js');
 const { rowsOf } = await import('../../python/labextension/static/paint.js');
+const { fitLabel } = await import('../../python/labextension/static/surface.js');
 const { summary } = await import('../../python/labextension/static/summary.js');
 const { Link, Quiet } = await import('../../python/labextension/static/link.js');
 const words = await import('../../python/labextension/static/words.js');
@@ -114,6 +115,18 @@ scenario("numbers have one unit each", async () => {
   equal(marks.map(mark => mark.text), ['0', '20 ms', '40 ms', '60 ms', '80 ms', '100 ms'], 'an axis');
   equal(words.ticks(0, 900, 4, 0).map(mark => mark.text), ['0', '500 ns'], 'a short one');
   equal(words.ticks(0, 4e9, 4, 0).map(mark => mark.text), ['0', '1 s', '2 s', '3 s', '4 s'], 'a long one');
+});
+
+scenario("a label that is cut keeps its lines", async () => {
+  const fused = 'multiply, add, sqrt: lines 2-3';
+  const others = ['vadd', 'a: line', 'add: some of lines 3-40 and elsewhere'];
+  equal([fused, ...others].map(words.labelParts), [['multiply, add, sqrt', ': lines 2-3'], ['vadd', ''], ['a: line', ''],
+    ['add', ': some of lines 3-40 and elsewhere']], 'parts');
+  const context = { measureText: text => ({ width: text.length }) };
+  equal([30, 29, 27, 26, 22, 13, 12].map(width => fitLabel(context, fused, width)), [fused, 'multiply, add, …: lines 2-3',
+    'multiply, add, …: lines 2-3', 'multiply, add, …: lines 2-3', 'multiply, …: lines 2-3', 'm…: lines 2-3',
+    'multiply, a…'], 'labels');
+  equal(fitLabel(context, 'multiply, negative, ...: lines 2-3', 31), 'multiply, negative, …: lines 2-3', 'dots of its own');
 });
 
 scenario("a span in words", async () => {

@@ -1,4 +1,5 @@
 /* The kernels for GPUs of what is a loop of the host elsewhere. */
+#include "array/kernel_room.h"
 #include "oclgrind/runner.h"
 
 enum { N = 37, GROUP = 16 };

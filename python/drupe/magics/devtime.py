@@ -16,6 +16,7 @@ from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, first_li
 _ENOUGH = 0.1  # seconds that a run takes at least
 _MOST_LOOPS = 1000000
 _RECORDS = 8192  # submissions that the trace remembers
+_NAMED = 4  # labels that are shown
 _AHEAD = 0.01  # seconds of work that are submitted without a wait
 # What a statement computes is submitted in each loop, though nobody needs the values: that is what is timed.
 _FUNCTION = """def _drupe_timed(_drupe_next, _drupe_submit):
@@ -139,13 +140,14 @@ def _line_of(shell, statement):
 
 class Run:
     """One run: seconds of `host` (submitting), `wall` (all) and `device` (None: only the host's clock is known) for all
-    its loops, and how many submissions it made."""
+    its loops, how many submissions it made, and their `labels`, each once, in the order of the first ones."""
 
-    def __init__(self, host, wall, device, submissions):
+    def __init__(self, host, wall, device, submissions, labels=()):
         self.host = host
         self.wall = wall
         self.device = device
         self.submissions = submissions
+        self.labels = list(labels)
 
 
 class _Clock:
@@ -208,10 +210,11 @@ class _Clock:
         total = len(records)
         if len(seen) > _RECORDS // 2 and seen[0]["id"] > self._last + 1:  # the ring has come round
             total = round(total * (seen[-1]["id"] - self._last) / (seen[-1]["id"] - seen[0]["id"] + 1))
+        labels = dict.fromkeys(one["label"] for one in records)
         if not records or any(not one["ended"] for one in records):
-            return Run(host, wall, 0.0 if not records else None, total)
+            return Run(host, wall, 0.0 if not records else None, total, labels)
         busy = _union((one["device"], one["own_clock"], one["started"], one["ended"]) for one in records)
-        return Run(host, wall, busy * 1e-9 * total / len(records), total)
+        return Run(host, wall, busy * 1e-9 * total / len(records), total, labels)
 
 
 def _union(spans):
@@ -227,13 +230,14 @@ def _union(spans):
 
 class TimeResult(Result):
     """What %devtime found. `device`, `host` and `wall` are seconds of one loop, on average over the runs; `runs` has
-    the figures of each run. `exact`: the device's clock was read; else `device` is the host's time until the queues
-    were empty, an upper limit."""
+    the figures of each run; `labels` names what ran. `exact`: the device's clock was read; else `device` is the host's
+    time until the queues were empty, an upper limit."""
 
     def __init__(self, loops, runs):
         self.loops = loops
         self.runs = runs
         self.exact = all(one.device is not None for one in runs)
+        self.labels = list(dict.fromkeys(label for one in runs for label in one.labels))
         self.submissions = statistics.fmean(one.submissions / loops for one in runs)
         self.timings = [(one.device if self.exact and self.submissions else one.wall) / loops for one in runs]
         self.device = statistics.fmean(self.timings)
@@ -265,7 +269,13 @@ class TimeResult(Result):
         overlap = "" if self.overlap is None else "; overlap %.0f %%" % (100 * self.overlap)
         return [("device", ("at most " if self._bound else "") + spread, runs),
                 ("host", render.seconds(self.host), "to submit; " + submissions),
-                ("total", render.seconds(self.wall), "until all is done" + overlap)]
+                ("total", render.seconds(self.wall), "until all is done" + overlap),
+                ("ran", self._ran, "")]
+
+    @property
+    def _ran(self):
+        more = len(self.labels) - _NAMED
+        return "; ".join(self.labels[:_NAMED]) + ("; and %d more" % more if more > 0 else "")
 
     @property
     def _clock(self):
@@ -277,7 +287,8 @@ class TimeResult(Result):
     def text(self, columns=WIDTH):
         lines = self._lines()
         width = max(len(value) for _, value, note in lines if note)
-        return "\n".join("%-7s %s" % (title, value.ljust(width) + "  " + note if note else value)
+        return "\n".join("%-7s %s" % (title, value.ljust(width) + "  " + note if note
+                                      else render.cut(value, columns - 8))
                          for title, value, note in lines) + "\n" + self._clock
 
     def html(self):
@@ -287,13 +298,15 @@ class TimeResult(Result):
                                                        style + ("" if i else ";font-weight:bold"))
                                       + render.element("td", render.escape(note), style + ";color:" + render.GREY),
                                       render.PLAIN)
-                       for i, (title, value, note) in enumerate(self._lines()))
-        return render.element("div", render.element("table", rows, render.TABLE)
+                       for i, (title, value, note) in enumerate(self._lines()) if title != "ran")
+        ran = render.note_html("ran: " + self._ran) if self.labels else ""
+        return render.element("div", render.element("table", rows, render.TABLE) + ran
                               + render.note_html(self._clock))
 
     def data(self):
         return {"loops": self.loops, "exact": self.exact, "device": self.device, "stdev": self.stdev, "best": self.best,
                 "worst": self.worst, "host": self.host, "wall": self.wall, "overlap": self.overlap,
                 "submissions": self.submissions,
+                "labels": self.labels,
                 "runs": [{"host": one.host, "wall": one.wall, "device": one.device, "submissions": one.submissions}
                          for one in self.runs]}

@@ -1,6 +1,6 @@
 // How a timeline is drawn.
 import { FAILED, RUNNING, SKIPPED, WAITING, openText, ran } from './trace.js';
-import { fitText, inkOn } from './surface.js';
+import { fitLabel, fitText, inkOn } from './surface.js';
 import { plural, ticks } from './words.js';
 
 export const GUTTER = 54;
@@ -171,7 +171,7 @@ function paintSpan(context, theme, span, lane, timeline, { left, right, y, heigh
   if (span.state === RUNNING) paintStripes(context, theme.ground, left, wide, y, height);
   if (wide > 30 && height >= 16 && share > 0.5) {
     context.fillStyle = inkOn(colour);
-    context.fillText(fitText(context, span.label, wide - 8), left + 4, y + height / 2 + 1);
+    context.fillText(fitLabel(context, span.label, wide - 8), left + 4, y + height / 2 + 1);
   }
 }
 

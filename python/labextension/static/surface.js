@@ -1,5 +1,7 @@
 // A canvas that is as large as its place, sharp on every screen, and drawn again when its size or the theme changes.
 
+import { labelParts } from './words.js';
+
 // What is painted with, each from a variable of the theme, or what stands beside it.
 const COLOURS = {
   text: ['--jp-ui-font-color1', '#222222'], faint: ['--jp-ui-font-color2', '#666666'],
@@ -94,6 +96,16 @@ export function fitText(context, text, width) {
     else high = middle - 1;
   }
   return low > 0 ? `${text.slice(0, low)}…` : '';
+}
+
+// A label cut so that the lines at its end stay, if these fit, behind whole names: "multiply, …: lines 2-3".
+export function fitLabel(context, label, width) {
+  const [name, lines] = labelParts(label);
+  const room = width - context.measureText(lines).width;
+  if (!lines || context.measureText(label).width <= width || context.measureText(`${name[0]}…`).width > room) {
+    return fitText(context, label, width);
+  }
+  return fitText(context, name, room).replace(/,[^,]*…$/, ', …') + lines;
 }
 
 // An element with a class, a text and children; never from markup.

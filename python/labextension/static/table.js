@@ -1,7 +1,7 @@
 // What bears the same name, added up: the table below a timeline.
 import { FAILED, OVER, ran } from './trace.js';
 import { element } from './surface.js';
-import { bytes, count, duration, plural, rate } from './words.js';
+import { bytes, count, duration, labelParts, plural, rate } from './words.js';
 
 const HEADS = ['label', '', 'cells', 'count', 'device time', 'share', 'bytes', 'rate'];
 
@@ -73,7 +73,8 @@ export class Table {
   }
 
   _row(row, total) {
-    const label = element('td', 'drupe-table-label', undefined, element('span', '', row.label));
+    const label = element('td', 'drupe-table-label', undefined,
+      ...labelParts(row.label).map(part => element('span', '', part)));
     label.title = row.label;
     if (row.failed) label.append(element('span', 'drupe-table-failed', `${count(row.failed)} failed`));
     const fill = element('div', 'drupe-table-fill');

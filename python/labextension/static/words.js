@@ -77,3 +77,10 @@ function axisText(ns, step) {
   const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
   return `${(ns / size).toFixed(digits)} ${unit}`;
 }
+
+// A label of a kernel of several operations, "sqrt, multiply, add: lines 3-4", in two: where there is no place for all,
+// the lines stay. Others are in the first part, and the second one is empty.
+export function labelParts(label) {
+  const at = label.search(/: (some of )?lines? \d/);
+  return at < 0 ? [label, ''] : [label.slice(0, at), label.slice(at)];
+}

@@ -13,6 +13,7 @@ int queues_open(void **state)
     const char *only = getenv("DRUPE_ARRAY_TEST_DEVICE");
     (void)state;
     setenv("DRUPE_CACHE", "0", 0); /* what is tested is built */
+    drupe_array_eager(1);          /* tests look at memory themselves */
     for (size_t i = 0; i < 2; i++) {
         drupe_device *device = NULL;
         if (only && i > 0) break;
@@ -28,6 +29,7 @@ int queues_open(void **state)
 int queues_close(void **state)
 {
     (void)state;
+    drupe_array_eager(-1);
     for (size_t i = 0; i < queue_count; i++) {
         if (drupe_queue_wait(queues[i], DRUPE_FOREVER) != DRUPE_OK) return -1;
         drupe_queue_release(queues[i]);

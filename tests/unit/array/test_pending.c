@@ -511,6 +511,19 @@ static void test_threads_that_share_a_queue(void **state)
     }
 }
 
+static int pending_open(void **state)
+{
+    const int status = queues_open(state);
+    drupe_array_eager(-1);
+    return status;
+}
+
+static int pending_close(void **state)
+{
+    drupe_array_eager(1);
+    return queues_close(state);
+}
+
 int main(void)
 {
     setenv("DRUPE_FUSE_ABOVE", "0", 1);
@@ -527,5 +540,5 @@ int main(void)
         cmocka_unit_test(test_threads_that_read_what_the_other_one_writes),
         cmocka_unit_test(test_threads_that_share_a_queue),
     };
-    return cmocka_run_group_tests(tests, queues_open, queues_close);
+    return cmocka_run_group_tests(tests, pending_open, pending_close);
 }

@@ -441,7 +441,7 @@ static void labels_fit(void **state)
     label_is("vaddition", 6, "vaddi\u2026");
     label_is("\u6f22\u5b57\u6f22", 5, "\u6f22\u5b57\u2026");
     label_is("\u6f22\u5b57\u6f22", 4, "\u6f22\u2026 ");
-    label_is("sqrt, multiply, add: lines 3-4", 20, "sqrt, m\u2026: lines 3-4");
+    label_is("sqrt, multiply, add: lines 3-4", 20, "sqrt, mu\u2026: lines 3-4");
     label_is("sqrt, multiply: line 3", 8, "sqrt, m\u2026");
     label_is("a\x1b[1mb\xff", 8, "a\uFFFD[1mb\uFFFD ");
     label_is("a\u202eb", 4, "a\uFFFDb ");

@@ -318,7 +318,7 @@ static void a_vendors_library_may_be_broken(void **state)
     (void)state;
     test_script.backends[1].load = DRUPE_E_UNAVAILABLE;
     FAILS(drupe_device_select("opencl", &device), DRUPE_E_NOT_FOUND,
-          "There are: host:cpu:0. The script says no.");
+          "There are: host:cpu:0. The script says no");
     assert_string_equal(selected(NULL), "host:cpu:0");
     size_t count;
     OK(drupe_device_list("opencl", NULL, 0, &count));
@@ -330,8 +330,8 @@ static void without_any_device_the_reason_is_told(void **state)
     (void)state;
     test_script.backends[0].count = 0;
     test_script.backends[1].load = DRUPE_E_UNAVAILABLE;
-    FAILS(drupe_device_select(NULL, &device), DRUPE_E_NOT_FOUND, "There is no device. The script says no.");
-    FAILS(drupe_device_select("gpu", &device), DRUPE_E_NOT_FOUND, "There are: none. The script says no.");
+    FAILS(drupe_device_select(NULL, &device), DRUPE_E_NOT_FOUND, "There is no device. The script says no");
+    FAILS(drupe_device_select("gpu", &device), DRUPE_E_NOT_FOUND, "There are: none. The script says no");
     setenv("DRUPE_DEVICES", "opencl:*", 1);
     FAILS(drupe_device_select(NULL, &device), DRUPE_E_NOT_FOUND,
           "DRUPE_DEVICES=opencl:* limits the devices.");

@@ -93,7 +93,7 @@ static void failures_are_kept_until_the_library_closes(void **state)
     assert_int_equal(test_script.backends[0].loads, 1);
     assert_int_equal(drupe_library_close(0), 0);
     test_script.layer = DRUPE_E_INVALID;
-    expect_failure(DRUPE_E_INVALID, "The script says no.");
+    expect_failure(DRUPE_E_INVALID, "The script says no");
     test_script.layer = DRUPE_OK;
     assert_int_equal(drupe_library_close(0), 0);
     assert_int_equal(test_script.backends[0].loads, 1); /* not with a layer that is not there */

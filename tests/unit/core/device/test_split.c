@@ -141,7 +141,7 @@ static void what_the_driver_lacks(void **state)
     opened_anew((struct test_device){.units = 8, .most_parts = 2});
     expect_refusal(&equally, 8, DRUPE_E_OUT_OF_RANGE, "8 sub-devices are too many: host:cpu:0 allows 2.");
     test_script.split = DRUPE_E_INTERNAL;
-    expect_refusal(&counts, 8, DRUPE_E_INTERNAL, "The script says no.");
+    expect_refusal(&counts, 8, DRUPE_E_INTERNAL, "The script says no");
     assert_int_equal(atomic_load(&device->slot->live), 0);
 }
 

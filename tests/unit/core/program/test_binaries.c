@@ -281,7 +281,7 @@ static void a_key_is_whole_or_failed(void **state)
 
 static void lose(bool silent)
 {
-    const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away."};
+    const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away"};
     drupe_core_device_lost(script.device, &error, silent);
 }
 
@@ -295,9 +295,9 @@ static void nothing_is_built_for_a_lost_device(void **state)
     size_t size;
     lose(false);
     FAILS(drupe_program_open(script.context, script.device, &source, NULL, &other), DRUPE_E_DEVICE_LOST,
-          "The device went away.");
-    FAILS(drupe_kernel_open(program, "one", &kernel), DRUPE_E_DEVICE_LOST, "The device went away.");
-    FAILS(drupe_program_binary(program, &bytes, &size), DRUPE_E_DEVICE_LOST, "The device went away.");
+          "The device went away");
+    FAILS(drupe_kernel_open(program, "one", &kernel), DRUPE_E_DEVICE_LOST, "The device went away");
+    FAILS(drupe_program_binary(program, &bytes, &size), DRUPE_E_DEVICE_LOST, "The device went away");
     drupe_program_release(program);
     assert_int_equal(script.programs_closed, 1); /* its driver still answers */
 }

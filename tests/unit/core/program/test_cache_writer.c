@@ -257,7 +257,7 @@ static void what_cannot_be_stored_is_told(void **state)
 static void programs_of_lost_devices_are_not_stored(void **state)
 {
     (void)state;
-    const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away."};
+    const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away"};
     const uint64_t stored = info().stored;
     drupe_device *device;
     hold_at_binary("first");
@@ -269,7 +269,7 @@ static void programs_of_lost_devices_are_not_stored(void **state)
     go_on();
     assert_int_equal(test_compiler.binaries, binaries);
     assert_int_equal(info().stored, stored + 1);
-    assert_non_null(strstr(info().reason, "is lost: The device went away."));
+    assert_non_null(strstr(info().reason, "is lost: The device went away"));
 }
 
 /* A process may have run out of files just then. */
@@ -337,7 +337,7 @@ static void the_end_waits_for_a_driver_at_work(void **state)
 
 static void leave_a_silent_driver(void)
 {
-    const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away."};
+    const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away"};
     drupe_device *device;
     hold_at_binary("first");
     OK(drupe_device_select("host", &device));

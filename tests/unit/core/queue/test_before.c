@@ -83,7 +83,7 @@ static void a_failure_that_nobody_knows_is_in_the_way(void **state)
     test_script_finish(failed, false);
     FAILS(drupe_memory_before_use(memory, &before), DRUPE_E_BUSY, "has not been reported yet");
     assert_null(before);
-    FAILS(drupe_event_wait(failed, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(failed, LONG), DRUPE_E_INTERNAL, "The script says no");
     before = expect_wait();
     assert_ptr_not_equal(before, failed);
     script_end(before);

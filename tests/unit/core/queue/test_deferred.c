@@ -187,7 +187,7 @@ static void a_failure_before_it_is_found_by_its_mark(void **state)
     drupe_failure own, cause;
     drupe_event *failed = script_fill(bench.queue, NULL), *event = host_function(bench.queue, NULL);
     test_script_finish(failed, false);
-    FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+    FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "The script says no");
     assert_true(drupe_failure_last(&own, &cause));
     assert_true(cause.submission == drupe_event_submission(failed));
     assert_int_equal(script_take_failures(), 0);
@@ -213,14 +213,14 @@ static void old_failures_are_no_mark(void **state)
     other = script_queue(0);
     drupe_event *first = script_fill(other, NULL), *behind = script_fill(bench.queue, first);
     test_script_finish(first, false);
-    FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no");
     script.finishes = true; /* the barrier that takes the place of the mark, too */
     bench_table.event_notify = event_notify;
     drupe_event *event = host_function(bench.queue, NULL);
     await_telling(); /* `behind` is its mark */
     test_script_finish(behind, false);
     expect_complete(event);
-    FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+    FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "The script says no");
     drupe_event_release(first);
     drupe_event_release(behind);
     OK(drupe_queue_wait(bench.queue, LONG));

@@ -114,7 +114,7 @@ static void find_failure(void)
 
 static void tell_failure(void)
 {
-    FAILS(drupe_event_wait(writer, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(writer, LONG), DRUPE_E_INTERNAL, "The script says no");
 }
 
 /* Between the look at what is read and the queue's lock another thread finds that it was not written. */
@@ -132,7 +132,7 @@ static void what_fails_meanwhile_is_not_read(void **state)
             assert_null(reader);
         } else {
             OK(copy_out(&reader));
-            FAILS(drupe_event_wait(reader, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+            FAILS(drupe_event_wait(reader, LONG), DRUPE_E_DEPENDENCY, "The script says no");
             drupe_event_release(reader);
         }
         assert_int_equal(script_take_failures(), 0);
@@ -225,7 +225,7 @@ static void checked_mode_hears_of_what_did_not_run(void **state)
     assert_int_equal(drupe_event_state_of(failed), DRUPE_EVENT_FAILED);
     drupe_event *behind = script_fill(bench.queue, NULL);
     assert_int_equal(script_told.skipped, 1);
-    FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+    FAILS(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY, "The script says no");
     assert_int_equal(script_take_failures(), 0);
     bench_table.submit_fill = fill_at_once;
     drupe_event *runs = script_fill(bench.queue, NULL);

@@ -29,7 +29,7 @@ static void times_are_the_drivers_or_the_reason_why_there_are_none(void **state)
     FAILS(drupe_event_times(event, &times), DRUPE_E_BUSY, "The work is not finished");
     test_script_finish(event, true);
     OK(drupe_event_wait(event, LONG));
-    FAILS(drupe_event_times(event, &times), DRUPE_E_UNSUPPORTED, "The script says no.");
+    FAILS(drupe_event_times(event, &times), DRUPE_E_UNSUPPORTED, "The script says no");
     drupe_event_release(event);
     bench_open_gate(gate);
 }
@@ -130,7 +130,7 @@ static void barriers_of_core_fail_for_what_they_stand_behind(void **state)
         if (i == 0) test_script_finish(fallible, false); /* a wait of the first barrier */
         test_script_finish(barrier, false);
         FAILS(drupe_event_wait(barrier, LONG), i ? DRUPE_E_INTERNAL : DRUPE_E_DEPENDENCY,
-              "The script says no.");
+              "The script says no");
         assert_true(drupe_failure_last(&own, &cause));
         if (i == 0) assert_true(cause.submission == drupe_event_submission(fallible));
         drupe_event_release(barrier);
@@ -149,7 +149,7 @@ static void barriers_of_core_tell_nothing_again(void **state)
     drupe_queue *other = script_queue(0);
     drupe_event *first = script_fill(bench.queue, NULL), *fallible = script_fill(other, first);
     test_script_finish(first, false);
-    FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(first, LONG), DRUPE_E_INTERNAL, "The script says no");
     script_silent(other);
     FAILS(drupe_queue_wait(other, 0), DRUPE_E_TIMEOUT, "");
     drupe_event *barrier = drupe_event_retain(other->order.tail->event);
@@ -176,12 +176,12 @@ static void old_failures_are_told_again_once(void **state)
     for (size_t i = 0; i < 2; i++) queues[i] = script_queue(0);
     events[0] = script_fill(bench.queue, NULL);
     test_script_finish(events[0], false);
-    FAILS(drupe_event_wait(events[0], LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(events[0], LONG), DRUPE_E_INTERNAL, "The script says no");
     events[1] = script_fill(queues[0], events[0]);
     events[2] = script_fill(queues[0], NULL);
     events[3] = script_fill(queues[1], events[1]);
     for (size_t i = 4; i-- > 1;) {
-        FAILS(drupe_event_wait(events[i], LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+        FAILS(drupe_event_wait(events[i], LONG), DRUPE_E_DEPENDENCY, "The script says no");
         assert_true(drupe_failure_last(&own, &cause));
         assert_true(own.submission == drupe_event_submission(events[i]));
         assert_true(cause.submission == drupe_event_submission(events[0]));

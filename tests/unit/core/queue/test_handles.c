@@ -203,7 +203,7 @@ static drupe_status queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     (void)queue, (void)timeout_ns;
     const drupe_status answer = waits < DRUPE_COUNT_OF(wait_answers) ? wait_answers[waits] : DRUPE_OK;
     waits++;
-    return answer == DRUPE_OK ? DRUPE_OK : drupe_error_set(answer, "The script says no.");
+    return answer == DRUPE_OK ? DRUPE_OK : drupe_error_set(answer, "The script says no");
 }
 
 /* Then the driver itself is asked if all is over. */
@@ -251,7 +251,7 @@ static void behind_a_failure_the_driver_is_asked(void **state)
         for (size_t i = 0; i < DRUPE_COUNT_OF(wait_answers); i++)
             wait_answers[i] = in_time && i == 2 ? DRUPE_OK : DRUPE_E_TIMEOUT;
         if (in_time)
-            FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
+            FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no");
         else
             FAILS(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT, "");
         assert_int_equal(waits, in_time ? 3 : 1);

@@ -159,7 +159,7 @@ static void a_failure_tells_nothing_of_silent_work_before_it(void **state)
     assert_int_equal(reap(bench.queue, SIZE_MAX), 0);
     expect_phase(failed, DRUPE_PHASE_FAILED);
     assert_int_equal(drupe_queue_pending(bench.queue), 1);
-    FAILS(drupe_event_wait(failed, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(failed, LONG), DRUPE_E_INTERNAL, "The script says no");
     FAILS(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT, ""); /* puts a barrier behind them */
     test_script_finish(bench.queue->order.tail->event, true);
     OK(drupe_queue_wait(bench.queue, LONG));
@@ -323,7 +323,7 @@ static void a_failure_that_is_known_is_not_told_twice(void **state)
     drupe_event *failed = script_fill(bench.queue, NULL);
     test_script_finish(failed, false);
     bench_table.queue_wait = failing_wait;
-    FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no");
     bench_table.queue_wait = bench_real->queue_wait;
     assert_int_equal(script_take_failures(), 0);
     drupe_event_release(failed);
@@ -342,7 +342,7 @@ static void behind_a_failure_the_driver_is_waited_for(void **state)
     assert_int_equal(drupe_queue_wait(bench.queue, 0), DRUPE_E_TIMEOUT);
     assert_true(bench.queue->proof.proven < silent);
     script_end(busy);
-    FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_INTERNAL, "The script says no");
     assert_true(bench.queue->proof.proven >= silent);
     drupe_event_release(failed);
     drupe_queue_release(other);

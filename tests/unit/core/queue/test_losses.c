@@ -3,7 +3,7 @@
 #include "queue/script_bench.h"
 #include <signal.h>
 
-static const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away."};
+static const drupe_error error = {.status = DRUPE_E_DEVICE_LOST, .text = "The device went away"};
 
 /* --- Losses ----------------------------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@ static void a_driver_that_answers_tells_what_was_over(void **state)
     test_script_finish(over, true);
     drupe_core_device_lost(bench.device, &error, false);
     OK(drupe_event_wait(over, 0));
-    FAILS(drupe_event_wait(open, 0), DRUPE_E_DEVICE_LOST, "The device went away.");
+    FAILS(drupe_event_wait(open, 0), DRUPE_E_DEVICE_LOST, "The device went away");
     assert_int_equal(script_take_failures(), 0);
     drupe_event_release(over);
     drupe_event_release(open);
@@ -72,7 +72,7 @@ static void what_a_silent_driver_has_stays_as_it_is(void **state)
     OK(bench_fill(bench.queue, memory, 1, NULL, &event));
     assert_int_equal(flushes, 0);
     drupe_core_device_lost(bench.device, &error, true);
-    FAILS(drupe_event_wait(event, 0), DRUPE_E_DEVICE_LOST, "The device went away.");
+    FAILS(drupe_event_wait(event, 0), DRUPE_E_DEVICE_LOST, "The device went away");
     drupe_queue_flush(bench.queue);
     assert_int_equal(flushes, 0);
     drupe_queue_collect(bench.queue);
@@ -116,8 +116,8 @@ static void what_is_lost_meanwhile_is_not_given_up(void **state)
     script_at_lock(&bench.queue->lock, lose_next);
     OK(drupe_queue_cancel(bench.queue, &left, &given_up));
     assert_int_equal(given_up, 0);
-    FAILS(drupe_event_wait(first, 0), DRUPE_E_DEVICE_LOST, "The device went away.");
-    FAILS(drupe_event_wait(second, 0), DRUPE_E_DEPENDENCY, "The device went away.");
+    FAILS(drupe_event_wait(first, 0), DRUPE_E_DEVICE_LOST, "The device went away");
+    FAILS(drupe_event_wait(second, 0), DRUPE_E_DEPENDENCY, "The device went away");
     drupe_event_release(first);
     drupe_event_release(second);
 }

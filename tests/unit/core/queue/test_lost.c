@@ -62,7 +62,7 @@ static void a_queue_that_is_held_is_waited_for_a_while(void **state)
     drupe_loss_suspects(bench.device, "", &text); /* it finds out by itself */
     assert_int_equal(text.length, 0);
     assert_int_equal(sleeps, 100);
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     drupe_core_device_lost(bench.device, &error, true);
     assert_int_equal(sleeps, 200);
     assert_false(drupe_phase_over(drupe_event_phase(events[0])));
@@ -74,7 +74,7 @@ static void the_named_work_is_the_one_that_failed(void **state)
 {
     (void)state;
     drupe_failure failure;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     const drupe_submission first = {.queue = bench.queue, .label = "scale"},
                            second = {.queue = bench.queue, .label = "add"};
     OK(drupe_submit_fill(&first, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
@@ -90,7 +90,7 @@ static void queues_of_other_devices_are_not_lost(void **state)
     drupe_device *other;
     drupe_context *context;
     drupe_queue *queue = bench.queue, *far;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     OK(drupe_device_select("opencl", &other));
     OK(drupe_device_context(other, &context));
     OK(drupe_queue_open(context, other, 0, &far));
@@ -111,7 +111,7 @@ static void queues_of_other_devices_are_not_lost(void **state)
 static void without_memory_for_the_reason_nothing_is_lost(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     submit(0, "first");
     wrap_plan(WRAP_MALLOC, 1);
     drupe_core_device_lost(bench.device, &error, true);
@@ -125,7 +125,7 @@ static void without_memory_for_the_reason_nothing_is_lost(void **state)
 static void a_driver_that_answers_is_asked(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     submit(0, "first");
     submit(1, "second");
     drupe_core_device_lost(bench.device, &error, false);
@@ -140,7 +140,7 @@ static unsigned pauses;
 static drupe_status lose_in_pause(drupe_queue *queue, uint64_t timeout_ns)
 {
     (void)queue, (void)timeout_ns;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     pauses++;
     drupe_core_device_lost(bench.device, &error, false);
     return DRUPE_OK;
@@ -163,7 +163,7 @@ static void a_program_that_is_ahead_does_not_wait_for_what_is_lost(void **state)
 static void what_a_silent_driver_keeps_is_not_waited_for(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     for (size_t i = 0; i < 3; i++) submit(i, "large");
     drupe_core_device_lost(bench.device, &error, true);
     drupe_library_observe(&losing);
@@ -176,25 +176,25 @@ static void what_a_silent_driver_keeps_is_not_waited_for(void **state)
 static void a_silent_driver_is_not_asked_again(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     submit(0, "first");
     submit(1, "second");
     drupe_core_device_lost(bench.device, &error, true);
     assert_int_equal(drupe_event_state_of(events[0]), DRUPE_EVENT_FAILED);
-    assert_string_equal(drupe_event_error(events[0])->text, "The device went away.");
+    assert_string_equal(drupe_event_error(events[0])->text, "The device went away");
     test_script_finish(events[1], true); /* too late: nobody asks */
     assert_int_equal(drupe_event_state_of(events[1]), DRUPE_EVENT_FAILED);
     assert_int_equal(drupe_event_wait(events[1], 0), DRUPE_E_DEPENDENCY);
     const drupe_submission s = {.queue = bench.queue};
     assert_int_equal(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, &events[2]),
                      DRUPE_E_DEVICE_LOST);
-    assert_non_null(strstr(drupe_error_last()->text, "The device went away."));
+    assert_non_null(strstr(drupe_error_last()->text, "The device went away"));
 }
 
 static void what_was_seen_to_be_over_is_not_lost(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     submit(0, "first");
     submit(1, "second");
     test_script_finish(events[0], true);
@@ -208,7 +208,7 @@ static void work_without_an_event_is_lost_too(void **state)
 {
     (void)state;
     drupe_failure failure;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     const drupe_submission s = {.queue = bench.queue, .label = "nameless"};
     OK(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
     drupe_core_device_lost(bench.device, &error, true);
@@ -223,7 +223,7 @@ static void who_waits_for_a_lost_queue_hears_of_it(void **state)
 {
     (void)state;
     drupe_failure failure, cause;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     const drupe_submission s = {.queue = bench.queue, .label = "nameless"};
     OK(drupe_submit_fill(&s, drupe_memory_pointer(script.memory), "x", 1, 64, NULL));
     drupe_core_device_lost(bench.device, &error, true);
@@ -238,7 +238,7 @@ static void a_lost_out_of_order_queue_keeps_what_the_driver_may_write(void **sta
 {
     (void)state;
     drupe_queue *ordered = bench.queue;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     OK(drupe_queue_open(drupe_queue_context(ordered), bench.device, DRUPE_QUEUE_OUT_OF_ORDER, &bench.queue));
     submit(0, "first");
     submit(1, "second");
@@ -263,7 +263,7 @@ static drupe_status no_times(drupe_queue *queue)
 static void a_lost_queue_gets_no_times(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     bench_table.queue_time = no_times;
     drupe_core_device_lost(bench.device, &error, true);
     (void)drupe_queue_profile(true);
@@ -274,7 +274,7 @@ static void a_lost_queue_gets_no_times(void **state)
 static void copies_from_a_lost_device_keep_nothing(void **state)
 {
     (void)state;
-    const drupe_error error = reason("The device went away.");
+    const drupe_error error = reason("The device went away");
     const drupe_submission s = {.queue = bench.queue};
     char copy[64];
     const drupe_event *seen = NULL;

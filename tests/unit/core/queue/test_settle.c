@@ -25,7 +25,7 @@ static void the_first_to_see_a_failure_tells_it(void **state)
     drupe_event *event = script_fill(bench.queue, NULL);
     test_script_finish(event, false);
     interfere(event, 2, settle_watched); /* asked as it is, then in its turn on the queue */
-    FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(event, LONG), DRUPE_E_INTERNAL, "The script says no");
     assert_int_equal(script_take_failures(), 0);
     drupe_event_release(event);
 }
@@ -39,7 +39,7 @@ static void a_wait_that_another_thread_settles_is_the_cause(void **state)
     test_script_finish(second, false);
     test_script_finish(first, false);
     interfere(first, 1, settle_watched); /* asked as a wait of the other */
-    FAILS(drupe_event_wait(second, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+    FAILS(drupe_event_wait(second, LONG), DRUPE_E_DEPENDENCY, "The script says no");
     assert_true(drupe_failure_last(&own, &cause));
     assert_true(cause.submission == drupe_event_submission(first));
     assert_int_equal(script_take_failures(), 0);
@@ -60,8 +60,8 @@ static void waits_settle_before_what_waits_for_them(void **state)
         events[i] = script_fill(queues[i], i ? events[i - 1] : NULL);
     }
     for (size_t i = 3; i-- > 0;) test_script_finish(events[i], false);
-    FAILS(drupe_event_wait(events[2], LONG), DRUPE_E_DEPENDENCY, "The script says no.");
-    FAILS(drupe_event_wait(events[0], LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(events[2], LONG), DRUPE_E_DEPENDENCY, "The script says no");
+    FAILS(drupe_event_wait(events[0], LONG), DRUPE_E_INTERNAL, "The script says no");
     FAILS(drupe_event_wait(events[1], LONG), DRUPE_E_DEPENDENCY, "'fill' on host:cpu:0 (submission ");
     assert_int_equal(script_take_failures(), 0);
     for (size_t i = 0; i < 3; i++) drupe_event_release(events[i]);
@@ -217,18 +217,18 @@ static void it_is_said_to_run(void)
 
 static void who_waits_gets_the_reason(void)
 {
-    FAILS(drupe_event_wait(held.failed, LONG), DRUPE_E_INTERNAL, "The script says no.");
+    FAILS(drupe_event_wait(held.failed, LONG), DRUPE_E_INTERNAL, "The script says no");
 }
 
 static void what_waits_for_it_fails_behind_it(void)
 {
-    FAILS(drupe_event_wait(held.waits, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+    FAILS(drupe_event_wait(held.waits, LONG), DRUPE_E_DEPENDENCY, "The script says no");
 }
 
 static void what_is_submitted_behind_it_does_not_run(void)
 {
     drupe_event *event = script_fill(bench.queue, held.failed);
-    FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "The script says no.");
+    FAILS(drupe_event_wait(event, LONG), DRUPE_E_DEPENDENCY, "The script says no");
     drupe_event_release(event);
 }
 
