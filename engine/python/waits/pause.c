@@ -26,7 +26,8 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
     /* A thread that Python does not know serves those who wait. */
     if (!the_state || !PyGILState_GetThisThreadState()) return DRUPE_E_BUSY;
     bool held = PyGILState_Check() != 0;
-    if (held && PyErr_Occurred()) return DRUPE_E_BUSY;
+    /* Whoever is waited for may need the GIL, also while an exception is on its way here. */
+    bool raised = held && PyErr_Occurred();
     PyThreadState *thread = held ? PyEval_SaveThread() : NULL;
     (void)drupe_queue_idle(queue, timeout_ns);
     PyGILState_STATE other = PyGILState_UNLOCKED;
@@ -34,6 +35,7 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
         PyEval_RestoreThread(thread);
     else
         other = PyGILState_Ensure();
+    if (raised) return DRUPE_E_BUSY;
     bool stop = interrupted();
     if (!held) PyGILState_Release(other);
     return stop ? DRUPE_E_CANCELLED : DRUPE_OK;
