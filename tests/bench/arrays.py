@@ -3,7 +3,8 @@
 Each row is one statement, run with `xp` (the library), `linalg`, `fft`, and the names that its preparation makes.
 Values are compared before anything is timed. A statement is repeated until a sample takes a fiftieth of a second, the
 contestants take turns, and what counts is the median of the samples' ratios. A device's statement has ended when its
-queue has: the rows called "submitted" alone leave that out. --write puts the tables into RESULTS.md.
+queue has: the rows called "submitted" alone leave that out. Nothing is fused (DRUPE_FUSE=0): a result that is
+replaced before anybody needs it would never be computed. --write puts the tables into RESULTS.md.
 """
 import argparse
 import json
@@ -16,6 +17,8 @@ import tempfile
 import time
 
 import report as page
+
+os.environ["DRUPE_FUSE"] = "0"  # before drupe is imported
 
 SAMPLE = 0.02  # seconds that a sample takes at least
 

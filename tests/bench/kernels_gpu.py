@@ -3,12 +3,16 @@
     .venv/bin/python tests/bench/kernels_gpu.py [--device opencl:gpu] [--only TEXT] [--mib 1024]
 
 GB/s count what has to be read and written at least; "/ copy" is that beside the copy's. Matrix
-products count two operations to a multiplication."""
+products count two operations to a multiplication. Nothing is fused: a result that is replaced before anybody needs it
+would never be computed."""
 import argparse
 import importlib
 import importlib.util
+import os
 import statistics
 import time
+
+os.environ["DRUPE_FUSE"] = "0"  # before drupe is imported
 
 import drupe
 import drupe.array as da
