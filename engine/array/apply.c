@@ -112,10 +112,9 @@ static bool may_replace(const drupe_array *spent, drupe_mem_kind kind, drupe_dty
 }
 
 static drupe_status apply_new(drupe_target *target, int op, const op_types *types, const drupe_operand *in,
-                              size_t nin, const drupe_array *spent, drupe_queue *queue, int ndim,
-                              const size_t *shape, drupe_array *out)
+                              size_t nin, const drupe_array *spent, drupe_mem_kind kind, drupe_queue *queue,
+                              int ndim, const size_t *shape, drupe_array *out)
 {
-    const drupe_mem_kind kind = strongest_kind(in, nin);
     const bool replace = may_replace(spent, kind, types->result, ndim, shape);
     if (replace) {
         drupe_array_view(spent, out);
@@ -171,7 +170,7 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     const drupe_mem_kind kind = strongest_kind(in, nin);
     if (drupe_pending_make(target, number, &types, in, nin, kind, queue, ndim, shape, out, &status))
         return status;
-    return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,
+    return apply_new(target, number, &types, in, nin, spent < nin ? in[spent].array : NULL, kind, queue, ndim,
                      shape, out);
 }
 

@@ -138,14 +138,14 @@ drupe_status drupe_array_over(drupe_memory *memory, drupe_queue *queue, drupe_dt
 void drupe_array_view(const drupe_array *array, drupe_array *copy)
 {
     *copy = *array;
-    drupe_node_hold(copy->node);
+    if (copy->node) drupe_node_hold(copy->node);
     drupe_memory_retain(copy->memory);
     drupe_queue_retain(copy->queue);
 }
 
 void drupe_array_clear(drupe_array *array)
 {
-    drupe_node_drop(array->node);
+    if (array->node) drupe_node_drop(array->node);
     drupe_memory_release(array->memory);
     drupe_queue_release(array->queue);
     drupe_array_none(array);

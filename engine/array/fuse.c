@@ -358,30 +358,31 @@ static drupe_status submit_named(fusion *f, bool *launched)
 /* --- One by one ------------------------------------------------------------------------------------------
  */
 
+/* Memory over the node's index space, without strides; borrowed. */
+static void over_space(const fusion *f, const drupe_node *node, drupe_memory *memory, drupe_dtype dtype,
+                       drupe_array *array)
+{
+    drupe_array_none(array);
+    array->memory = memory;
+    array->queue = f->queue;
+    array->dtype = dtype;
+    array->ndim = node->ndim;
+    array->size = node->size;
+    for (int d = 0; d < node->ndim; d++) array->shape[d] = (size_t)node->axes[d];
+}
+
 /* What the step takes as an array; borrowed. */
 static void as_array(const fusion *f, drupe_node *node, unsigned i, drupe_array *array)
 {
     const node_input *in = &node->in[i];
-    drupe_array_none(array);
-    array->memory = in->node ? in->node->memory : in->memory;
-    array->queue = f->queue;
-    array->dtype = in->dtype;
-    array->ndim = node->ndim;
+    over_space(f, node, in->node ? in->node->memory : in->memory, in->dtype, array);
     array->offset = in->offset;
-    array->size = node->size;
-    for (int d = 0; d < node->ndim; d++) array->shape[d] = (size_t)node->axes[d];
     memcpy(array->strides, node_strides(node, i), (size_t)node->ndim * sizeof *array->strides);
 }
 
-static void values_of(const fusion *f, drupe_node *node, drupe_array *array)
+static void values_of(const fusion *f, const drupe_node *node, drupe_array *array)
 {
-    drupe_array_none(array);
-    array->memory = node->memory;
-    array->queue = f->queue;
-    array->dtype = node->dtype;
-    array->ndim = node->ndim;
-    array->size = node->size;
-    for (int d = 0; d < node->ndim; d++) array->shape[d] = (size_t)node->axes[d];
+    over_space(f, node, node->memory, node->dtype, array);
     drupe_layout_c_order(array->ndim, array->shape, array->strides);
 }
 

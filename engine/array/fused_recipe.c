@@ -133,20 +133,3 @@ void drupe_fused_name(const fused_recipe *recipe, char name[FUSED_NAME_SIZE])
     drupe_hash_add(&hash, recipe->bytes, recipe->size);
     snprintf(name, FUSED_NAME_SIZE, "fused_%012llx", (unsigned long long)(hash.a >> 16));
 }
-
-void drupe_fused_words(const drupe_fused *f, char *words, size_t size)
-{
-    static const char rest[] = ", ...";
-    size_t length = 0;
-    if (size) words[0] = '\0';
-    for (int i = 0; i < f->nsteps; i++) {
-        const int op = f->steps[i].op == OP_NEXTAFTER_HALF ? DRUPE_OP_NEXTAFTER : f->steps[i].op;
-        const char *name = drupe_op_row(op)->name, *before = i ? ", " : "";
-        const size_t more = strlen(before) + strlen(name), ending = i + 1 < f->nsteps ? sizeof(rest) : 1;
-        if (length + more + ending > size) {
-            if (length + sizeof(rest) <= size) memcpy(words + length, rest, sizeof(rest));
-            return;
-        }
-        length += (size_t)snprintf(words + length, size - length, "%s%s", before, name);
-    }
-}

@@ -33,8 +33,6 @@ void drupe_fused_recipe(const drupe_fused *f, const fused_form *form, fused_reci
 /* "fused_" and a hash of the recipe: the kernel's name. */
 #define FUSED_NAME_SIZE 24
 void drupe_fused_name(const fused_recipe *recipe, char name[FUSED_NAME_SIZE]);
-/* "sqrt, multiply, add": the operations in their order, cut to fit. */
-void drupe_fused_words(const drupe_fused *f, char *words, size_t size);
 
 /* --- render.c: what fused_print.c shares with it -------------------------------------------------------- */
 

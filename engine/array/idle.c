@@ -16,14 +16,12 @@ static uint64_t step(void *user);
 static struct {
     drupe_service service;
     _Atomic(bool) looking; /* it comes by itself */
-    _Atomic(bool) off;     /* for tests */
     unsigned looks;        /* without anything pending */
 } idle = {.service = {.name = "drupe-settle", .step = step}};
 
 /* A queue, retained, whose work nobody has added to for some time. Needs the lock. */
 static drupe_queue *find_idle(uint64_t now)
 {
-    if (atomic_load(&idle.off)) return NULL;
     for (pending_list *list = drupe_pending_lists(); list; list = list->next) {
         if (!list->first || list->settling || list->refused || now < list->touched + IDLE_NS) continue;
         if (now >= list->touched + BUSY_NS || drupe_queue_pending(list->queue) == 0)
@@ -54,16 +52,10 @@ static uint64_t step(void *user)
     return UINT64_MAX;
 }
 
-void drupe_array_keep_pending(bool keep)
-{
-    atomic_store(&idle.off, keep);
-}
-
 void drupe_idle_tell(pending_list *list)
 {
     list->touched = drupe_now_ns();
     list->refused = false;
-    if (atomic_load_explicit(&idle.off, memory_order_relaxed)) return;
     if (atomic_load_explicit(&idle.looking, memory_order_relaxed)) return;
     idle.looks = 0;
     idle.service.lock = drupe_pending_mutex();

@@ -97,7 +97,7 @@ typedef struct pending_list {
 void drupe_nodes_open(void);
 /* Whether this is a forked child of a process that had nodes, or might have. */
 bool drupe_pending_forked(void);
-/* One reference of an array to its node more, or fewer. */
+/* One reference of an array to its node more, or fewer; NULL is none. */
 void drupe_node_hold(drupe_node *node);
 void drupe_node_drop(drupe_node *node);
 /* The lock of nodes and lists; all that follows needs it. */

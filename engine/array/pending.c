@@ -55,8 +55,7 @@ static void open_all(void)
 static bool is_wanted(const drupe_target *target, const drupe_operand *in, size_t nin, int ndim, size_t size)
 {
     const fuse_settings *settings = drupe_fuse_settings();
-    pthread_once(&once, open_all);
-    if (settings->off || eager || target->checked || !size || (size < settings->above && !fusing) ||
+    if ((size < settings->above && !fusing) || settings->off || eager || target->checked || !size ||
         size > target->most / ELEMENT_MOST || ndim > DRUPE_KERNEL_DIMS)
         return false;
     for (size_t i = 0; i < nin; i++)
@@ -154,6 +153,7 @@ static drupe_status node_enter(drupe_node *node, const drupe_operand *in)
 {
     const size_t bytes = node->size * drupe_dtype_size(node->dtype);
     bool full = true;
+    pthread_once(&once, open_all);
     drupe_pending_lock();
     pending_list *list = drupe_pending_list_for(node->queue);
     full = list && is_full(list, bytes);

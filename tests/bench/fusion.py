@@ -135,18 +135,24 @@ def expression_table(found, where):
     return rows
 
 
-def program_table(found, where, goals):
-    """Programs beside NumPy: how many times as fast, what fusion brings, and the memory. `goals`: {title: (times,
-    the most memory as a function of NumPy's)}, where None is no goal."""
-    rows = [["program", "numpy, ms", where + ", ms", "times as fast", "first, ms", "unfused, ms", "fusion brings",
-             "numpy's peak, MB", "peak, MB", "goal", ""]]
-    kept = {"times": [], "brings": []}
+def beside_numpy(found, where, kept):
+    """(title, its figures, times as fast as NumPy, what fusion brings) of what both have; `kept` gets the last two."""
     for title, of in found.items():
         if where not in of or "numpy" not in of:
             continue
         times, brings = ratio("numpy", where, of), ratio(where + " unfused", where, of)
         kept["times"].append(times)
         kept["brings"].append(brings or 1)
+        yield title, of, times, brings
+
+
+def program_table(found, where, goals):
+    """Programs beside NumPy: how many times as fast, what fusion brings, and the memory. `goals`: {title: (times,
+    the most memory as a function of NumPy's)}, where None is no goal."""
+    rows = [["program", "numpy, ms", where + ", ms", "times as fast", "first, ms", "unfused, ms", "fusion brings",
+             "numpy's peak, MB", "peak, MB", "goal", ""]]
+    kept = {"times": [], "brings": []}
+    for title, of, times, brings in beside_numpy(found, where, kept):
         goal, most = goals(title)
         room = most(of["numpy"]["peak"]) if most else math.inf
         good = met(times >= goal and of[where]["peak"] <= room) if goal else ""
@@ -172,12 +178,7 @@ def simple_table(found, where, head, factor, goal):
     rows = [[head[0], "numpy, " + head[1], "%s, %s" % (where, head[1]), "times as fast", "first, " + head[1],
              "unfused, " + head[1], "fusion brings", "goal", ""]]
     kept = {"times": [], "brings": []}
-    for title, of in found.items():
-        if where not in of or "numpy" not in of:
-            continue
-        times, brings = ratio("numpy", where, of), ratio(where + " unfused", where, of)
-        kept["times"].append(times)
-        kept["brings"].append(brings or 1)
+    for title, of, times, brings in beside_numpy(found, where, kept):
         unfused = of.get(where + " unfused")
         wanted = goal(title)
         rows.append([title, *("%.4g" % (of[name]["seconds"] * factor) for name in ("numpy", where)), text_of(times),

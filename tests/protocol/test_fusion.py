@@ -1,7 +1,7 @@
 """Expressions that became one kernel, in what notebooks show of kernels: whose cell and lines they are."""
 import re
 
-X = "import drupe, drupe.array as da\ndrupe._engine._keep_pending(True)\n" \
+X = "import os; os.environ[\"DRUPE_FUSE_IDLE\"] = \"0\"\nimport drupe, drupe.array as da\n" \
     "x = da.ones(1_000_000, device='host'); x.queue.wait()"
 # A page in the middle of the array that cannot be read any more, of which Drupe does not know.
 SPOILED = """
@@ -9,8 +9,8 @@ import ctypes
 def maps():
     return [line.split()[0].split("-") for line in open("/proc/self/maps")]
 known = maps()
+import os; os.environ["DRUPE_FUSE_IDLE"] = "0"
 import drupe, drupe.array as da
-drupe._engine._keep_pending(True)
 x = da.ones(40_000_000, device="host"); x.queue.wait()
 fresh = [(int(end, 16) - int(begin, 16), int(begin, 16)) for begin, end in maps() if [begin, end] not in known]
 size, begin = max(fresh)

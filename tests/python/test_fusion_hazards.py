@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from waiting import ALL, N, Work, same
+from waiting import N, Work, run, same, values, work, x  # run, values, work and x are fixtures
 
 import drupe
 import drupe.array as da
@@ -14,35 +14,6 @@ from drupe import ext
 
 SIZE = N * 8
 EXAMPLE = pathlib.Path(__file__).parents[2] / "notebooks/extension/gemv.c"
-
-
-@pytest.fixture
-def work(queue):
-    return Work(queue)
-
-
-@pytest.fixture
-def values():
-    return np.arange(N, dtype=np.float64) - N // 3
-
-
-@pytest.fixture
-def x(queue, values):
-    made = da.asarray(values, queue=queue)
-    queue.wait()
-    return made
-
-
-@pytest.fixture
-def run(fresh):
-    """Run a text in a process of its own where all that can wait does, and what it prints."""
-    def in_process(text, timeout=100, **environment):
-        result = fresh("import numpy as np\nimport drupe, drupe.array as da\n" + text, timeout=timeout,
-                       **{**ALL, **environment})
-        assert result.returncode == 0, f"ended with {result.returncode}\n{result.stdout}\n{result.stderr}"
-        return result.stdout
-
-    return in_process
 
 
 # --- What is pending, and what is never computed ---------------------------------------------------------------------

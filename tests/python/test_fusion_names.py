@@ -13,14 +13,6 @@ from drupe import _engine
 MANY = 100_000  # elements: above the size from which results are pending
 
 
-@pytest.fixture(autouse=True)
-def patience():
-    """What is pending stays so, however long the test is kept from going on."""
-    _engine._keep_pending(True)
-    yield
-    _engine._keep_pending(False)
-
-
 @pytest.fixture
 def x(queue):
     return da.full(MANY, 4.0, queue=queue)

@@ -7,40 +7,11 @@ import threading
 import faulty
 import numpy as np
 import pytest
-from waiting import ALL, N, Work, same
+from waiting import ALL, N, Work, run, same, values, work, x  # run, values, work and x are fixtures
 
 import drupe
 import drupe.array as da
 import drupe.memory as dm
-
-
-@pytest.fixture
-def work(queue):
-    return Work(queue)
-
-
-@pytest.fixture
-def values():
-    return np.arange(N, dtype=np.float64) - N // 3
-
-
-@pytest.fixture
-def x(queue, values):
-    made = da.asarray(values, queue=queue)
-    queue.wait()
-    return made
-
-
-@pytest.fixture
-def run(fresh):
-    """Run a text in a process of its own where all that can wait does, and what it prints."""
-    def in_process(text, timeout=100, **environment):
-        result = fresh("import numpy as np\nimport drupe, drupe.array as da\n" + text, timeout=timeout,
-                       **{**ALL, **environment})
-        assert result.returncode == 0, f"ended with {result.returncode}\n{result.stdout}\n{result.stderr}"
-        return result.stdout
-
-    return in_process
 
 
 # --- Numbers ---------------------------------------------------------------------------------------------------------

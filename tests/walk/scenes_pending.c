@@ -54,7 +54,6 @@ static drupe_status last_is(struct walker *w, int i, float times)
 static drupe_status expressions(struct walker *w)
 {
     drupe_look *look;
-    drupe_array_keep_pending(true);
     GO(walk_open(w));
     GO(numbered(w, 0));
     GO(doubled(w, 0, 1));
@@ -85,7 +84,6 @@ static drupe_status expressions(struct walker *w)
 /* A long chain, whose list is full now and then, and one that is dropped. */
 static drupe_status chains(struct walker *w)
 {
-    drupe_array_keep_pending(true);
     GO(walk_open(w));
     GO(numbered(w, 0));
     GO(doubled(w, 0, 1));

@@ -27,8 +27,6 @@ DRUPE_API void drupe_array_eager(int by);
 /* From now on (1) results of this thread are pending whatever their size, and whatever memory that keeps,
  * until (-1) that was taken back as often. drupe_array_eager() is the stronger one. */
 DRUPE_API void drupe_array_fuse(int by);
-/* For tests: that a queue has nothing to do is no reason to submit any more. */
-DRUPE_API void drupe_array_keep_pending(bool keep);
 
 /* --- What it would take to compute one: for those who show it -------------------------------------------
  */

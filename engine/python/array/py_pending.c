@@ -93,15 +93,6 @@ static PyObject *module_fuse(PyObject *module, PyObject *number)
     return module_switch(number, drupe_array_fuse);
 }
 
-static PyObject *module_keep_pending(PyObject *module, PyObject *keep)
-{
-    (void)module;
-    const int truth = PyObject_IsTrue(keep);
-    if (truth < 0) return NULL;
-    drupe_array_keep_pending(truth);
-    Py_RETURN_NONE;
-}
-
 /* All are asked for before the first error is raised. */
 static PyObject *module_settle(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -135,8 +126,6 @@ static PyObject *module_settle_all(PyObject *module, PyObject *ignored)
 
 PyMethodDef drupe_py_pending_functions[] = {
     {"_eager", module_eager, METH_O, PyDoc_STR("One eager() more (1) or fewer (-1) on this thread.")},
-    {"_keep_pending", module_keep_pending, METH_O,
-     PyDoc_STR("Whether an idle queue submits nothing; for tests.")},
     {"_fuse", module_fuse, METH_O, PyDoc_STR("One fuse() more (1) or fewer (-1) on this thread.")},
     {"_settle", (PyCFunction)(void (*)(void))module_settle, METH_FASTCALL,
      PyDoc_STR("Have the values of these arrays submitted.")},

@@ -192,26 +192,11 @@ static void beginnings(void **state)
 
 /* --- Words ---------------------------------------------------------------------------------------------- */
 
-static void words(void **state)
-{
-    drupe_fused f = {.nsteps = 4};
-    char text[64];
-    (void)state;
-    f.steps[1].op = DRUPE_OP_SQRT;
-    f.steps[2].op = OP_NEXTAFTER_HALF;
-    drupe_fused_words(&f, text, sizeof(text));
-    assert_string_equal(text, "add, sqrt, nextafter, add");
-    drupe_fused_words(&f, text, 17);
-    assert_string_equal(text, "add, sqrt, ...");
-    drupe_fused_words(&f, text, 4);
-    assert_string_equal(text, "");
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words),           cmocka_unit_test(packs),
-                                       cmocka_unit_test(beginnings),      cmocka_unit_test(casts),
-                                       cmocka_unit_test(every_operation), cmocka_unit_test(random_programs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(packs), cmocka_unit_test(beginnings),
+                                       cmocka_unit_test(casts), cmocka_unit_test(every_operation),
+                                       cmocka_unit_test(random_programs)};
     setenv("DRUPE_FUSE_BUILD", "always", 1);
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }
