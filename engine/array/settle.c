@@ -261,7 +261,7 @@ drupe_status drupe_array_settle(const drupe_array *array)
 drupe_status drupe_operands_settle(const drupe_operand *in, size_t nin)
 {
     for (size_t i = 0; i < nin; i++)
-        if (in[i].array) DRUPE_TRY(drupe_array_settle(in[i].array));
+        if (in[i].array && in[i].array->node) DRUPE_TRY(drupe_array_settle(in[i].array));
     return DRUPE_OK;
 }
 
