@@ -17,7 +17,8 @@
 #define COLUMN_BLOCK  256    /* outputs that a CPU's work-item runs through at once, roughly */
 #define HOST_COLUMNS  4096   /* the host's own kernels: whole rows, which lie one after the other in memory */
 #define COLUMN_NARROW 8
-#define COMBINE_ROWS  64 /* partial results of a GPU's column that a group is worth */
+#define JOINED_ROW    256 /* elements of a row that is reduced by the kernel that computes it */
+#define COMBINE_ROWS  64  /* partial results of a GPU's column that a group is worth */
 
 typedef struct reduction {
     drupe_target *target;
@@ -299,13 +300,16 @@ static drupe_status combine(const void *user)
     return step_combine(c->r, c->first, c->partial, c->out);
 }
 
-/* Whether the kernel "fused" has such columns: neighbours, or rows that are too short to be run through by
- * themselves. */
-static bool runs_by_columns(const drupe_reduce_params *p)
+/* Whether the kernel "fused" has such rows or columns, and is quicker with them. Columns are neighbours, or
+ * rows that are too short to be run through by themselves. Those pay only where they need not be stored as
+ * well. */
+static bool joins(const reduce_step *step, bool spent)
 {
+    const drupe_reduce_params *p = &step->p;
+    if (step->shape == SHAPE_ROW) return p->stride == 1 && p->extent >= JOINED_ROW;
     const drupe_i64 near = p->strides[p->ndim - 1];
-    return near == 1 ||
-           (p->stride == 1 && near == p->extent && p->ndim == 1 && p->splits == 1 && p->extent < 128);
+    return near == 1 || (spent && p->stride == 1 && near == p->extent && p->ndim == 1 && p->splits == 1 &&
+                         p->extent < 128);
 }
 
 /* Have the kernel that computes a pending array reduce it at the same time. False: that cannot be, and `in`
@@ -326,7 +330,7 @@ static bool reduce_pending(const reduction *r, const drupe_array *in, uint32_t a
     if (s.kept.ndim > DRUPE_KERNEL_DIMS || s.reduced.ndim != 1) return false;
     plan_step(r->target, &s, out->size, &step);
     const drupe_reduce_params *p = &step.p;
-    if (step.shape == SHAPE_ROW ? p->stride != 1 : !runs_by_columns(p)) return false;
+    if (!joins(&step, spent)) return false;
     const size_t count = (size_t)(p->outputs * p->splits);
     if (p->splits > 1)
         *status = drupe_array_result_known(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial);
