@@ -1,7 +1,7 @@
 /* The CPython executor (executor.h) and the Python types of the module `_jkernel`.
  *
  * The division of labour: C holds what must not depend on Python's mood (the server's life, signals, the
- * stream fast path, the link to the engine); the package drupe.kernel does what IPython does.
+ * stream fast path, the link to the engine); the package drupe.jupyter does what IPython does.
  *
  * There is one kernel per process, so its state (pyexec_kernel.c, at the bottom of the room) is process-wide;
  * the Python types live in the module state. Unless said otherwise a function needs the GIL, and returns -1
@@ -58,8 +58,8 @@ typedef struct jk_state jk_state;
 
 /* --- Workers (pyexec_worker.c): C threads that serve a subshell in Python; no GIL needed ---------------- */
 
-/* executor.subshell_open and executor.debugger_open: a thread for drupe.kernel.subshells.serve(),
- * drupe.kernel.debugger.serve(). All signals but those of a fault are blocked in it. The function is called
+/* executor.subshell_open and executor.debugger_open: a thread for drupe.jupyter.subshells.serve(),
+ * drupe.jupyter.debugger.serve(). All signals but those of a fault are blocked in it. The function is called
  * once jk_workers_open() was. */
 int jk_workers_subshell_open(void *self, jk_subshell *subshell);
 int jk_workers_debugger_open(void *self, jk_subshell *subshell);

@@ -1,4 +1,4 @@
-/* Stream: the fast path under sys.stdout and sys.stderr. drupe.kernel.streams wraps it into a file object.
+/* Stream: the fast path under sys.stdout and sys.stderr. drupe.jupyter.streams wraps it into a file object.
  *
  * print() calls write() for every piece, so a write is one lookup in the context and one append to the
  * server's queue. */

@@ -10,7 +10,7 @@
 #include "jkernel/pyexec/pyexec.h"
 
 typedef struct worker {
-    const char *module;    /* drupe.kernel.MODULE.serve(subshell) runs in the thread */
+    const char *module;    /* drupe.jupyter.MODULE.serve(subshell) runs in the thread */
     jk_subshell *subshell; /* owned */
 } worker;
 
@@ -38,7 +38,7 @@ static PyObject *serve(const worker *self)
 {
     PyObject *result = NULL;
     PyObject *core = PyImport_ImportModule("drupe._jkernel");
-    PyObject *workers_module = core ? PyImport_ImportModule("drupe.kernel.workers") : NULL;
+    PyObject *workers_module = core ? PyImport_ImportModule("drupe.jupyter.workers") : NULL;
     PyObject *subshell =
         workers_module ? jk_subshell_object_new(PyModule_GetState(core), self->subshell) : NULL;
     if (subshell) result = PyObject_CallMethod(workers_module, "serve", "sO", self->module, subshell);
@@ -68,7 +68,7 @@ static void *worker_run(void *argument)
     worker *self = argument;
     char problem[512] = "the kernel is shutting down", text[700];
     bool good = wait_open() && run_python(self, problem, sizeof problem);
-    snprintf(text, sizeof text, "drupe.kernel.%s has ended: %s", self->module, problem);
+    snprintf(text, sizeof text, "drupe.jupyter.%s has ended: %s", self->module, problem);
     if (!good) jk_server_note(text);
     jk_subshell_end(self->subshell, text); /* what failed was answered with errors; what is queued is now */
     jk_subshell_release(self->subshell);

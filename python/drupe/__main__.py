@@ -31,7 +31,7 @@ DRUPE_DEVICES limits the devices, for instance DRUPE_DEVICES="host:*;opencl:gpu"
 
 # Each a function of the arguments behind the command, which gives the exit code.
 COMMANDS = {"cache": "drupe.program:cache_command", "devices": "drupe.listing:main", "doctor": "drupe.doctor:main",
-            "install": "drupe.kernel.spec:main"}
+            "install": "drupe.jupyter.spec:main"}
 
 
 def fail(message, code=1):
@@ -67,7 +67,7 @@ def start(path, options):
         from drupe import _jkernel
     except ImportError as error:
         return fail("the kernel's extension cannot be loaded: %s" % error)
-    from drupe.kernel import features
+    from drupe.jupyter import features
 
     for line in features.problems():
         fail(line)  # it starts all the same: a notebook that cannot be opened would hide the reason
@@ -77,7 +77,7 @@ def start(path, options):
         return fail(error)
     server.started()
     gc.disable()  # until the shell stands: imports make no garbage
-    from drupe.kernel import app
+    from drupe.jupyter import app
 
     return app.run(server, options)
 
@@ -117,7 +117,7 @@ def main(argv):
         return fail("-f needs the path of a connection file", 2)
     asked = set(options[:options.index("--")] if "--" in options else options)
     if asked.intersection(_SHOWN):
-        from drupe.kernel import application
+        from drupe.jupyter import application
 
         return application.show(options)
     if path is None or asked.intersection(("-h", "--help", "--version")):

@@ -51,7 +51,7 @@ class _Display:
 
 
 def _painter():
-    parents = sys.modules.get("drupe.kernel.parents")
+    parents = sys.modules.get("drupe.jupyter.parents")
     message = parents.current_message() if parents is not None else None
     if message is None:
         return _Line(sys.stderr, sys.stderr is not None and sys.stderr.isatty())

@@ -135,7 +135,7 @@ def check_limits(report):
 
 def check_kernel(report):
     """The variables that only the kernel reads; those of the engine are told where it lists devices."""
-    from drupe.kernel import features
+    from drupe.jupyter import features
 
     for line in features.problems():
         report.bad(line, f"unset {line.partition('=')[0]}, or correct it")

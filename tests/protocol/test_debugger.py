@@ -69,11 +69,11 @@ def test_a_debugger_that_fails_to_start(spec_folder, tmp_path):
     kernel = support.Kernel(spec_folder, {"DRUPE_LOG": str(log)})
     try:
         front = debugging.Front(kernel)
-        kernel.run("from drupe.kernel import debugger; serve, debugger.serve = debugger.serve, 'no function'")
+        kernel.run("from drupe.jupyter import debugger; serve, debugger.serve = debugger.serve, 'no function'")
         for _ in range(3):
             response = front.ask("inspectVariables")
             assert response["success"] is False and "not callable" in response["message"]
-        assert "drupe.kernel.debugger has ended: TypeError" in log.read_text()
+        assert "drupe.jupyter.debugger has ended: TypeError" in log.read_text()
         kernel.run("debugger.serve = serve")
         assert {each["name"] for each in front.get("inspectVariables")["variables"]} >= {"serve", "debugger"}
     finally:

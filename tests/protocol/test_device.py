@@ -242,7 +242,7 @@ def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
     assert ("Submitted by cell [%d], line 4 of cell [%d]:\n    return testwork.task(queue, 0.01, 'broken')" % (
         run.reply["execution_count"], helper.reply["execution_count"])) in run.reply["evalue"]
     (shown,) = errors_of(kernel, run.id)
-    assert not any("drupe/kernel" in line for line in shown["traceback"])
+    assert not any("drupe/jupyter" in line for line in shown["traceback"])
 
 
 HELD = """

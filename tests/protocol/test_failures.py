@@ -86,7 +86,7 @@ def test_several_errors_at_once(kernel):
     shown = the_error(run)
     text = "".join(shown["traceback"])
     assert shown["ename"] == "ExceptionGroup" and "ZeroDivisionError" in text and "IndexError" in text
-    assert "site-packages/IPython" not in text and "drupe/kernel" not in text
+    assert "site-packages/IPython" not in text and "drupe/jupyter" not in text
     assert run.text("stderr") == ""
 
 

@@ -58,7 +58,7 @@ def test_names(kernel, expression):
 @pytest.mark.parametrize("name", named("traits"))
 def test_traits(kernel, name):
     rows = table("traits", name)
-    found = ask(kernel, "from drupe.kernel import application as a, facade as f\n"
+    found = ask(kernel, "from drupe.jupyter import application as a, facade as f\n"
                         "cls = {'IPKernelApp': a.IPKernelApp, 'IPythonKernel': f.IPythonKernel}[%r]\n"
                         "none = {n for c in cls.__mro__ for n in a.WITHOUT_EFFECT.get(c.__name__, ())}\n"
                         "set(cls.class_traits(config=True)), none" % name)
@@ -75,7 +75,7 @@ def test_options(kernel):
 
 def test_modules(fresh):
     rows = table("modules")
-    fresh.run("import drupe.kernel.shims as s; s._installed = lambda: None")
+    fresh.run("import drupe.jupyter.shims as s; s._installed = lambda: None")
     found = ask(fresh, "import importlib\ndef there(name):\n    try: importlib.import_module(name)\n"
                        "    except ModuleNotFoundError: return False\n    return True\n"
                        "{name: there(name) for name in %r}" % list(rows))

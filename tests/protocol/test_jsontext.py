@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from drupe.kernel import jsontext
+from drupe.jupyter import jsontext
 
 
 class Odd:

@@ -94,7 +94,7 @@ def test_a_payload_that_cannot_be_copied_does_not_cost_the_reply(kernel):
 
 
 def test_a_task_whose_reply_cannot_be_made_is_answered(kernel):
-    run = kernel.run("import asyncio\nfrom drupe.kernel import streams\nfinish = streams.finish\n"
+    run = kernel.run("import asyncio\nfrom drupe.jupyter import streams\nfinish = streams.finish\n"
                      "def broken():\n    streams.finish = finish\n    raise OSError('broken')\n"
                      "streams.finish = broken\nawait asyncio.sleep(0)")
     assert run.status == "error" and run.reply["ename"] == "OSError"

@@ -133,8 +133,8 @@ def test_the_connection_file_is_found_among_options(spec_folder, tmp_path):
 
 
 def test_nothing_more_is_imported_without_options(fresh):
-    run = fresh.run("import sys; sorted({'argparse', 'drupe.kernel.options'} & set(sys.modules))")
-    assert "drupe.kernel.options" not in run.result
+    run = fresh.run("import sys; sorted({'argparse', 'drupe.jupyter.options'} & set(sys.modules))")
+    assert "drupe.jupyter.options" not in run.result
 
 
 # --- ipython_kernel_config.py ---
@@ -217,7 +217,7 @@ def stops(kernel):
     if met:
         front.go_on(thread)
         thread, frame = front.stopped()
-    shown = any("drupe/kernel" in one["source"]["path"] for one in front.frames(thread))
+    shown = any("drupe/jupyter" in one["source"]["path"] for one in front.frames(thread))
     front.go_on(thread)
     assert kernel.finish(msg_id).status == "ok"
     front.stop()

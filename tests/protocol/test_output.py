@@ -186,7 +186,7 @@ def test_threads_and_executors_show_no_frame_of_the_kernel(kernel):
 
     support.wait_until(lambda: shown().count("in a thread") >= 2, what="what the threads had to say")
     text = shown() + "".join(run.reply["traceback"])
-    assert text.count("in a thread") >= 3 and "drupe/kernel" not in text
+    assert text.count("in a thread") >= 3 and "drupe/jupyter" not in text
 
 
 def test_a_forked_child_prints_and_the_kernel_goes_on(kernel):

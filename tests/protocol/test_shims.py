@@ -11,7 +11,7 @@ import support
 def ipykernel(request, fresh):
     """A kernel in whose process the real ipykernel can be imported, or not."""
     if request.param == "absent":
-        fresh.run("import drupe.kernel.shims as s; s._installed = lambda: None")
+        fresh.run("import drupe.jupyter.shims as s; s._installed = lambda: None")
     elif fresh.run("import importlib.metadata as m; m.version('ipykernel')").status == "error":
         pytest.skip("the real ipykernel is not installed here")
     return fresh

@@ -424,7 +424,7 @@ def test_a_device_error_belongs_to_the_shell_that_caused_it(kernel, shell):
 
 def test_a_subshell_begins_with_what_held_when_it_was_made(kernel):
     """Its thread may come to run only after further cells of the main shell."""
-    kernel.run("import contextvars, threading\nfrom drupe.kernel import subshells\n"
+    kernel.run("import contextvars, threading\nfrom drupe.jupyter import subshells\n"
                "place, serve, held = contextvars.ContextVar('place'), subshells.serve, threading.Event()\n"
                "def held_back(subshell):\n    held.wait()\n    serve(subshell)\n"
                "subshells.serve = held_back; place.set('before'); None")

@@ -11,7 +11,7 @@ import json, sys, zmq
 from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 from drupe import _jkernel
-from drupe.kernel import features
+from drupe.jupyter import features
 
 features.supported = lambda: json.loads(sys.argv[2])
 path, info = write_connection_file(sys.argv[1])

@@ -349,7 +349,7 @@ def _foreign(traceback):
     """A traceback from the first frame on that is not of these magics, nor of who interrupts them; or None."""
     first = traceback
     while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith(
-            ("drupe.magics.", "drupe.kernel.interrupt")):
+            ("drupe.magics.", "drupe.jupyter.interrupt")):
         first = first.tb_next
     return first
 
@@ -468,7 +468,7 @@ def _show_as_typed(shell, text):
 
 def running_code(shell):
     """The text of the running cell, as it was typed."""
-    cell = sys.modules.get("drupe.kernel.cell")
+    cell = sys.modules.get("drupe.jupyter.cell")
     running = cell.current() if cell is not None else None
     return running.code if running is not None else (shell.history_manager.input_hist_raw or [""])[-1]
 

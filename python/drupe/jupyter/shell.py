@@ -202,7 +202,7 @@ class ZMQInteractiveShell(InteractiveShell):
     def _get_exc_info(self, exc_tuple=None):
         kind, error, traceback = super()._get_exc_info(exc_tuple)
         error = interruption(current(), error)
-        adapter = sys.modules.get("drupe.kernel.debug_adapter")
+        adapter = sys.modules.get("drupe.jupyter.debug_adapter")
         if adapter is not None and isinstance(error, KeyboardInterrupt):
             adapter.cut_traceback(traceback)
         cut_traceback(error)

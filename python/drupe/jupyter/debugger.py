@@ -45,7 +45,7 @@ def hide(thread):
 def _rules(modules):
     """What runs below the cells and between their statements is not stepped into, and its exceptions do not stop: the
     kernel itself, its magics, and the modules that it had imported before the first cell."""
-    names = {name.partition(".")[0] for name in modules} - {"__main__", "drupe"} | {"drupe.kernel", "drupe.magics"}
+    names = {name.partition(".")[0] for name in modules} - {"__main__", "drupe"} | {"drupe.jupyter", "drupe.magics"}
     return [{"module": name, "include": False} for name in sorted(names)] + [{"path": _OWN_FILE, "include": False}]
 
 
@@ -486,7 +486,7 @@ class Debugger:
             call.reply(debug_variables.failure("%s: %s" % (type(error).__name__, error)))
             return
         # Inside another expression: compile() has seen that it is a whole one.
-        text = "__import__('drupe.kernel.debug_variables', fromlist=['*']).rich_text((%s))" % expression.strip()
+        text = "__import__('drupe.jupyter.debug_variables', fromlist=['*']).rich_text((%s))" % expression.strip()
         arguments = {"expression": text, "frameId": frame, "context": "clipboard"}
         self._forward(call, arguments, self._rich_known, "evaluate")
 
