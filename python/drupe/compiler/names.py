@@ -44,7 +44,7 @@ _REFUSED = {
 
 class Names:
     """`params` in order, `assigned` variables (parameters among them), `constants`: name → object, `watched`: a list
-    of (name, object) of globals that were read."""
+    of (globals, name, object) of globals that were read."""
 
     def __init__(self, source):
         self.source = source
@@ -94,7 +94,7 @@ class Names:
                 pass
         elif name in function.__globals__:
             value = function.__globals__[name]
-            self.watched.append((name, value))
+            self.watched.append((function.__globals__, name, value))
             return value
         elif hasattr(builtins, name):
             return getattr(builtins, name)
