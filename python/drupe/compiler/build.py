@@ -18,7 +18,7 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
     made = kernels.lower(kernel.py_func, kinds, dims=dims, grouped=grouped, fp64=device.has_aspect_fp64,
                          device_name=device.name, checked=checked)
     variant = launch.Variant(made, text.render(made, dialect), device)
-    variant.watched = made.watched
+    variant.watched, variant.kinds = made.watched, kinds
     variant.cost = sum(_cost(stmt) for stmt in made.body)
     variant.grain = max(16, _GRAIN // max(1, variant.cost))
     variant.form = ("host_" if dialect == "c99" else "") + ("groups" if grouped else "range")

@@ -40,15 +40,7 @@ class Scope:
 
     def __init__(self, source, names, prefix=""):
         self.source, self.names, self.prefix, self.bound, self.result = source, names, prefix, {}, None
-        counts = {}
-        for node in ast.walk(source.node):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                counts[node.id] = counts.get(node.id, 0) + 1
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                counts[node.target.id] = counts.get(node.target.id, 0) + 1
-        for name in names.params:
-            counts[name] = counts.get(name, 0) + 1
-        self.counts = counts
+        self.counts = names.counts
 
 
 class Lowerer(Expressions, Statements):

@@ -44,7 +44,7 @@ _REFUSED = {
 
 class Names:
     """`params` in order, `assigned` variables (parameters among them), `constants`: name → object, `watched`: a list
-    of (globals, name, object) of globals that were read."""
+    of (globals, name, object) of globals that were read, `counts`: how many places assign to a variable."""
 
     def __init__(self, source):
         self.source = source
@@ -52,6 +52,7 @@ class Names:
         self._only_positional(arguments)
         self.params = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
         self.assigned, self.constants, self.watched = set(self.params), {}, []
+        self.counts = dict.fromkeys(self.params, 1)
         self._checked(source.node.body)
         self._look_up()
 
@@ -67,7 +68,13 @@ class Names:
             for node in ast.walk(stmt):
                 self._check(node)
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    self.assigned.add(node.id)
+                    self._count(node.id)
+                elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                    self._count(node.target.id)
+
+    def _count(self, name):
+        self.assigned.add(name)
+        self.counts[name] = self.counts.get(name, 0) + 1
 
     def _check(self, node):
         if isinstance(node, (*_STATEMENTS, *_EXPRESSIONS, *_OTHER)):
