@@ -62,8 +62,10 @@ def _simulate(kernel, space, args, options, part=None, stop=None):
         raise
     finally:
         here.run = before
-        run.close()
-        arguments.back()
+        try:
+            run.close()
+        finally:
+            arguments.back()
 
 
 def call_kernel(kernel_fn, index_space, /, *kernel_args, **options):

@@ -6,6 +6,7 @@ So a kernel without barriers needs no greenlet at all.
 """
 import collections
 import contextvars
+import sys
 from sys import gettrace, settrace
 
 from drupe.kernel_api.items import plain
@@ -133,6 +134,9 @@ class GroupRun:
         if self.idle:
             return self.idle.pop()
         worker = _greenlet().greenlet(_Work(self.run, self.main), self.main)
+        interrupts = sys.modules.get("drupe.jupyter.interrupt")
+        if interrupts is not None:  # which looks for those who catch Ctrl-C on the stack, and a greenlet begins a new one
+            interrupts.interruptible(_Work.__call__)
         worker.gr_context = contextvars.copy_context()
         self.run.workers.append(worker)
         return worker

@@ -1,4 +1,5 @@
 """Memory of simulated kernels: what nobody has written, and arrays that tell who reads and writes them."""
+import functools
 import itertools
 import sys
 
@@ -121,11 +122,14 @@ class Watched:
 
 def assigned_name(frame):
     """The name that the call at which a frame stands is assigned to, or None: `part` of part = local.array(...)."""
+    return _assigned_name(frame.f_code, frame.f_lasti)
+
+
+@functools.lru_cache(maxsize=256)
+def _assigned_name(code, at):
     import dis
 
-    code, at = frame.f_code, frame.f_lasti
-    following = itertools.dropwhile(lambda one: one.offset <= at, dis.get_instructions(code))
-    for one in following:
+    for one in itertools.dropwhile(lambda one: one.offset <= at, dis.get_instructions(code)):
         if one.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")):
             return one.argval if isinstance(one.argval, str) else None
         if one.opname not in ("CACHE", "NOP", "EXTENDED_ARG", "PRECALL", "RESUME"):

@@ -108,7 +108,7 @@ class Run:
 
     def close(self):
         """End the greenlets of work-items that have not ended."""
-        trace = gettrace()
+        trace, interrupt = gettrace(), None
         if trace is not None and self.workers:
             settrace(None)  # a debugger would stop where they end
         for worker in self.workers:
@@ -117,12 +117,16 @@ class Run:
                     break
                 try:
                     worker.throw()
-                except BaseException:
+                except KeyboardInterrupt as error:
+                    interrupt = error
+                except BaseException:  # of the user's `finally`, while the run ends for a reason of its own
                     pass
         if trace is not None and self.workers:
             settrace(trace)
         self.workers.clear()
         self.bar.end("interrupted")
+        if interrupt is not None:
+            raise interrupt
 
     # --- What a work-item asks for ---
 

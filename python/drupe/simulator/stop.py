@@ -1,5 +1,6 @@
 """Stopping at a line of one work-item."""
 import sys
+import threading
 
 from drupe.simulator.traces import no_lines, skip_ours
 
@@ -59,10 +60,7 @@ def debug(frame, event="line", arg=None):
     """Start a debugger at a frame, as breakpoint() would in it: JupyterLab's if it is on, else IPython's or pdb."""
     debugpy = sys.modules.get("debugpy")
     if debugpy is not None and debugpy.is_client_connected():
-        import pydevd
-
-        pydevd.settrace(suspend=True, trace_only_current_thread=True, patch_multiprocessing=False, stop_at_frame=frame)
-        return frame.f_trace
+        return _debugpy(frame, event, arg)
     debugger = _debugger()
     skip_ours(debugger)
     debugger.set_trace(frame)
@@ -77,3 +75,16 @@ def _debugger():
     import pdb
 
     return pdb.Pdb()
+
+
+def _debugpy(frame, event, arg):
+    """Stop in the debugger of a front-end, at this line: what debugpy.breakpoint() does stops at the next one."""
+    import pydevd
+    from _pydevd_bundle.pydevd_comm_constants import CMD_SET_BREAK
+
+    pydevd.settrace(suspend=False, trace_only_current_thread=True, patch_multiprocessing=False)
+    debugger, thread = pydevd.get_global_debugger(), threading.current_thread()
+    debugger.set_trace_for_frame_and_parents(thread.ident, frame)
+    debugger.set_suspend(thread, CMD_SET_BREAK)
+    debugger.do_wait_suspend(thread, frame, event, arg)
+    return frame.f_trace
