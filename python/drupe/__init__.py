@@ -13,7 +13,7 @@ import importlib
 
 __version__ = "0.1.0"
 
-_CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory", "Program", "Queue")
+_CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory", "NdRange", "Program", "Queue", "Range")
 _ERRORS = ("BuildError", "BusyError", "CancelledError", "CheckError", "DependencyError", "DeviceError",
            "DeviceLostError", "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError",
            "ExecutionPlacementError", "HostTaskError", "InternalError", "InvalidArgumentError", "LinAlgError",

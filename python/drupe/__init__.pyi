@@ -28,9 +28,11 @@ from drupe._engine import InvalidArgumentError as InvalidArgumentError
 from drupe._engine import Kernel as Kernel
 from drupe._engine import LinAlgError as LinAlgError
 from drupe._engine import LocalMemory as LocalMemory
+from drupe._engine import NdRange as NdRange
 from drupe._engine import OutOfRangeError as OutOfRangeError
 from drupe._engine import Program as Program
 from drupe._engine import Queue as Queue
+from drupe._engine import Range as Range
 from drupe._engine import UnsupportedError as UnsupportedError
 from drupe._engine import WaitTimeoutError as WaitTimeoutError
 from drupe._engine import contain_faults as contain_faults

@@ -3,6 +3,7 @@
  * Multi-phase, with every object in the module's state, so that nothing but the engine itself is shared by
  * the whole process. */
 #include "engine/python/array/py_array_room.h"
+#include "engine/python/dispatch/dispatch_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
 #include "engine/python/notebook/notebook_room.h"
@@ -121,6 +122,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
         if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
     }
     drupe_py_memory_init(state);
+    drupe_py_ranges_init(state);
     return 0;
 }
 

@@ -20,6 +20,9 @@
     X(context)                                                                                               \
     X(copy)                                                                                                  \
     X(device)                                                                                                \
+    X(dim0)                                                                                                  \
+    X(dim1)                                                                                                  \
+    X(dim2)                                                                                                  \
     X(devices)                                                                                               \
     X(dst)                                                                                                   \
     X(dtype)                                                                                                 \

@@ -52,6 +52,8 @@ typedef enum drupe_py_name {
     X(DType)                                                                                                 \
     X(Array)                                                                                                 \
     X(Operation)                                                                                             \
+    X(Range)                                                                                                 \
+    X(NdRange)                                                                                               \
     X(View)
 
 typedef enum drupe_py_type {
@@ -133,6 +135,8 @@ static inline bool drupe_py_is(const drupe_py_state *state, PyObject *object, dr
 
 /* A zeroed instance, counted as alive, and tracked if its type has HAVE_GC. */
 PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type);
+/* The same of a type whose instances have a number of items. */
+PyObject *drupe_py_new_of(drupe_py_state *state, drupe_py_type type, Py_ssize_t items);
 /* The last step of every tp_dealloc: uncount, free, drop the type. The object was untracked before, if it was
  * tracked. */
 void drupe_py_free(PyObject *self, drupe_py_type type);

@@ -261,6 +261,7 @@ class Function:
     grouped: bool = False  # launched over an NdRange: has groups
     dims: int = 1
     barriers: bool = False
+    failures: bool = False  # it has Checks
 
 
 def children(node):
