@@ -147,7 +147,7 @@ class Run:
     def fence(self, order, scope):
         """atomic_fence()"""
         if self.watches:
-            races.fence(self.item._clocks, order)
+            races.fence(self.item._clocks, order, scope)
 
     def _local(self, shape, dtype, name):
         """Local memory of the group that is about to run."""

@@ -72,7 +72,7 @@ def debugger_of(trace):
 
 def skip_ours(debugger):
     """Stepping stops in no function of ours; from one work-item's end it goes on to where the next one begins."""
-    debugger.skip = {*(debugger.skip or ()), "drupe.kernel_api.*", "drupe.simulator.*"}
+    debugger.skip = {*(debugger.skip or ()), "drupe.*"}
 
 
 def behind(trace):
@@ -89,8 +89,8 @@ def trace_again(trace, frame):
     behind(trace)  # which sets it: CPython 3.11 keeps in each greenlet whether it is traced
     if debugger_of(trace) is None:
         return  # others trace all frames from the first
-    while frame is not None and not ours(frame.f_code):
-        if frame.f_trace is None:
+    while frame is not None:
+        if frame.f_trace is None and not ours(frame.f_code):
             frame.f_trace = trace
         frame = frame.f_back
 
