@@ -1,5 +1,5 @@
-"""What the simulator finds: data races, memory that nobody has written, barriers to which not all come; and that it finds
-nothing where there is nothing."""
+"""What the simulator finds: data races, memory that nobody has written, barriers to which not all come; and that it
+finds nothing where there is nothing."""
 import random
 import traceback
 
@@ -8,15 +8,15 @@ import pytest
 
 from drupe import kernel_api as kapi
 from drupe import simulator
-from drupe.kernel_api import (AtomicRef, LocalAccessor, MemoryOrder, MemoryScope, NdRange, PrivateArray, Range, atomic_fence,
-                              call_kernel, group_barrier)
+from drupe.kernel_api import (AtomicRef, LocalAccessor, MemoryOrder, MemoryScope, NdRange, PrivateArray, Range,
+                              atomic_fence, call_kernel, group_barrier)
 from drupe.simulator import BarrierDivergenceError, DataRaceError, UninitializedMemoryError
 
 pytest.importorskip("greenlet")
 
 SEEDS = (None, 1, 2)
 GROUP, DEVICE = MemoryScope.WORK_GROUP, MemoryScope.DEVICE
-RELAXED, ACQUIRE, RELEASE, ACQ_REL = (MemoryOrder.RELAXED, MemoryOrder.ACQUIRE, MemoryOrder.RELEASE, MemoryOrder.ACQ_REL)
+RELAXED, ACQUIRE, _, RELEASE, ACQ_REL, _ = MemoryOrder
 
 
 def line_of(function, text):
@@ -311,7 +311,8 @@ def test_random_programs():
         expected = has_race(steps)
         found[expected] += 1
         try:
-            call_kernel(perform, NdRange(8, 4), ints(60), tuple(steps), races=True, seed=rng.randrange(9), sub_group_size=2)
+            call_kernel(perform, NdRange(8, 4), ints(60), tuple(steps), races=True, seed=rng.randrange(9),
+                        sub_group_size=2)
         except DataRaceError:
             assert expected, [(step.accesses, step.barrier) for step in steps]
         else:
@@ -389,8 +390,10 @@ def diverging(item, how):
 @pytest.mark.parametrize("how, parts", [
     ("ended", ["work-items 0, 1 wait at group_barrier() in line {main}", "work-items 2, 3 have ended"]),
     ("branches", ["work-items 2, 3 wait at group_barrier() in line {another}", "work-items 0, 1 wait at"]),
-    ("kinds", ["work-items 0, 1 wait at group_barrier() of a sub-group", "work-items 2, 3 wait at group_barrier() in line"]),
-    ("functions", ["work-items 0, 1, 2 wait at group_barrier() in line {main}", "work-item 3 waits at reduce_over_group()"]),
+    ("kinds", ["work-items 0, 1 wait at group_barrier() of a sub-group",
+               "work-items 2, 3 wait at group_barrier() in line"]),
+    ("functions", ["work-items 0, 1, 2 wait at group_barrier() in line {main}",
+                   "work-item 3 waits at reduce_over_group()"]),
     ("loop", ["work-items 1, 2, 3 wait at group_barrier() in line {main}", "work-item 0 has ended"])])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_barriers_to_which_not_all_come(how, parts, seed):

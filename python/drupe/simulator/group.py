@@ -1,7 +1,7 @@
 """A work-group of a simulated kernel, and where its work-items wait for each other.
 
 The work-items run one after the other as plain calls. The first one that waits is kept as it is, on the stack of the
-caller: from within its wait the others run, each in a greenlet, because from here on more than one of them is unfinished.
+caller: from within its wait the others run, each in a greenlet, because from here on several of them are unfinished.
 So a kernel without barriers needs no greenlet at all.
 """
 import collections
@@ -132,7 +132,7 @@ class GroupRun:
             return self.idle.pop()
         worker = _greenlet().greenlet(_Work(self.run, self.main), self.main)
         interrupts = sys.modules.get("drupe.jupyter.interrupt")
-        if interrupts is not None:  # which looks for those who catch Ctrl-C on the stack, and a greenlet begins a new one
+        if interrupts is not None:  # which looks on the stack for those who catch Ctrl-C; a greenlet begins a new one
             interrupts.interruptible(_Work.__call__)
         worker.gr_context = contextvars.copy_context()
         self.run.workers.append(worker)
@@ -190,16 +190,16 @@ class GroupRun:
         lines = []
         for (what, sub, (inner, *callers)), items in places.items():
             _, line, text = traces.where(*inner)
-            called = "".join(", called in line %d" % traces.where(*one)[1] for one in callers if not traces.ours(one[0]))
+            callers = [traces.where(*one)[1] for one in callers if not traces.ours(one[0])]
             lines.append("  %s %s at %s%s in line %d%s:  %s" % (
-                _named(items), "waits" if len(items) == 1 else "wait", what, " of a sub-group" if sub else "", line, called,
-                text))
+                _named(items), "waits" if len(items) == 1 else "wait", what, " of a sub-group" if sub else "", line,
+                "".join(", called in line %d" % one for one in callers), text))
         waiting = {one.item._lane for one in self.waiting}
         ended = [item for item in self.members if item._lane not in waiting]
         if ended:
             lines.append("  %s %s ended" % (_named(ended), "has" if len(ended) == 1 else "have"))
-        return "the %d work-items of group %s do not come to the same barrier:\n%s\nAll of them must come to each, or " \
-            "none: put it outside of the `if`, the loop or the early return that parts them." % (
+        return "the %d work-items of group %s do not come to the same barrier:\n%s\nAll of them must come to each, " \
+            "or none: put it outside of the `if`, the loop or the early return that parts them." % (
                 self.size, plain(self.group._index), "\n".join(lines))
 
 

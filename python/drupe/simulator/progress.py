@@ -1,4 +1,4 @@
-"""A bar for simulations that take long. It is drawn between two work-items, so that none moves while a debugger waits."""
+"""A bar for simulations that take long. It is drawn between two work-items, so none moves while a debugger waits."""
 import sys
 import time
 

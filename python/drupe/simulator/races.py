@@ -1,5 +1,5 @@
-"""Data races, found by vector clocks: two accesses of an element race if one of them at least writes, not both are atomic,
-and neither happens before the other.
+"""Data races, found by vector clocks: two accesses of an element race if one of them at least writes, not both are
+atomic, and neither happens before the other.
 
 A work-item's clock counts the stretches between its barriers and its releases. What it knows of others is a dict of
 numbers: accesses of a work-item, a sub-group or a group before that number happened before. Its keys are tuples
@@ -60,7 +60,7 @@ class Clocks:
     def __init__(self, item, work):
         self.item, self.narrow = item, work[:1]
         self.global_, self.local = Clock(work), Clock(work)
-        self.fenced, self.seen = None, []
+        self.fenced, self.seen = None, {}
 
     def both(self):
         return self.global_, self.local
@@ -150,7 +150,8 @@ class Races:
         writes = kind != "load"
         access = Access(clock, clocks.item, "%s atomically" % ("writes" if writes else "reads"), frame, writes, scope)
         self._against(memory, key, access, (cell.write, *(cell.reads if writes else ())))
-        self._against(memory, key, access, [one for one in cell.atomics if (one.writes or writes) and _apart(one, access)])
+        apart = [one for one in cell.atomics if (one.writes or writes) and _apart(one, access)]
+        self._against(memory, key, access, apart)
         _keep(cell.atomics, access)
         _synchronize(cell, clocks, kind, order, scope)
 
@@ -185,16 +186,16 @@ def _synchronize(cell, clocks, kind, order, scope):
                 if order in _ACQUIRES:
                     _learn(clocks, known)
                 else:
-                    clocks.seen.append((work, known))
+                    _add(clocks.seen, work, known)
     if kind == "load":
         return
     if kind == "store":
         cell.released = {}  # an update goes on with what was released before; a store does not
     if order in _RELEASES:
-        _leave(cell, reach, mine, _release(clocks))
+        _add(cell.released, (reach, mine), _release(clocks))
     elif clocks.fenced is not None:
         fence_reach, known = clocks.fenced
-        _leave(cell, max(reach, fence_reach, key=len), mine, known)
+        _add(cell.released, (max(reach, fence_reach, key=len), mine), known)
 
 
 def _reaches(unit, work):
@@ -211,18 +212,17 @@ def _release(clocks):
     return [clock.release() for clock in clocks.both()]
 
 
-def _leave(cell, reach, work, known):
-    before = cell.released.get((reach, work))
-    cell.released[reach, work] = known if before is None else [merged(one, other) for one, other in zip(before, known)]
+def _add(table, key, known):
+    before = table.get(key)
+    table[key] = known if before is None else [merged(one, other) for one, other in zip(before, known)]
 
 
 def fence(clocks, order, scope):
     """atomic_fence(): later atomic operations release what came before, and what earlier ones have seen is acquired."""
     reach = _unit(clocks, scope)
     if order in _ACQUIRES:
-        for work, known in clocks.seen:
+        for work, known in clocks.seen.items():
             if _reaches(reach, work):
                 _learn(clocks, known)
-        clocks.seen = [(work, known) for work, known in clocks.seen if not _reaches(reach, work)]
     if order in _RELEASES:
         clocks.fenced = reach, _release(clocks)

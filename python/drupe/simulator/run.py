@@ -191,7 +191,8 @@ class Run:
         """The name of the parameter that an array came by, or `array`."""
         if isinstance(array, Watched):
             return array._memory.name
-        return next((name for name, value in zip(self.arguments.names, self.arguments.values) if value is array), "array")
+        named = zip(self.arguments.names, self.arguments.values)
+        return next((name for name, value in named if value is array), "array")
 
     def space_of(self, array):
         """The address space of an array."""
@@ -244,8 +245,7 @@ class Run:
 def _remedy(first, second):
     if first.scope is not None and second.scope is not None:
         return "The scope of one leaves out the other: use MemoryScope.DEVICE."
-    if first.clock.group != second.clock.group or isinstance(first.item, Item):
-        return "Work-items of different groups meet at no barrier: let each write elements of its own, or use an AtomicRef." \
-            if isinstance(first.item, NdItem) else \
-            "Work-items of a Range meet at no barrier: let each write elements of its own, or use an AtomicRef."
+    if first.clock.group != second.clock.group:
+        return "Work-items of %s meet at no barrier: let each write elements of its own, or use an AtomicRef." % (
+            "different groups" if isinstance(first.item, NdItem) else "a Range")
     return "Put group_barrier(item.get_group()) between the two, or use an AtomicRef for both."

@@ -76,8 +76,8 @@ def skip_ours(debugger):
 
 
 def behind(trace):
-    """A kernel has returned, and a trace function was set, which the caller has taken away for this call: a debugger that
-    was just told to step would stop here."""
+    """A kernel has returned, and a trace function was set, which the caller has taken away for this call: a debugger
+    that was just told to step would stop here."""
     debugger = debugger_of(trace)
     if debugger is not None:
         skip_ours(debugger)
