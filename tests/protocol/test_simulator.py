@@ -42,7 +42,7 @@ def test_a_breakpoint_behind_a_barrier(front, kernel):
             "variablesReference": front.variables(frame["id"], "Locals")["item"]["variablesReference"]}
         front.go_on(thread)
     run = kernel.finish(msg_id)
-    assert run.status == "ok" and run.text() == "[3 2 1 0 7 6 5 4]\n"
+    assert run.status == "ok" and run.text() == "[3 2 1 0 7 6 5 4]\n" and run.text("stderr") == ""
 
 
 def test_a_step_over_a_barrier_stays_in_the_work_item(front, kernel):
@@ -70,6 +70,7 @@ def test_run_group_stops_at_a_work_item(front, kernel):
     front.go_on(thread)
     run = kernel.finish(msg_id)
     assert run.status == "ok" and run.text() == "True\n[0 1 2 3 7 6 5 4]\n"
+    assert run.text("stderr") == ""
 
 
 def test_an_error_shows_the_users_frames(kernel):

@@ -53,8 +53,8 @@ class GroupRun:
                     start(item, *args)
                 else:
                     start(*args)
-                trace = gettrace()
-                if trace is not None:
+                trace = gettrace()  # of a debugger in Python: a method
+                if hasattr(trace, "__self__"):
                     settrace(None)
                     traces.behind(trace)
                 if self.main is not None:  # it had to wait, and so the others have begun
@@ -78,8 +78,8 @@ class GroupRun:
             self._drive(waiter)
         else:
             self.main.switch()
-        trace = gettrace()
-        if trace is not None:
+        trace = gettrace()  # of a debugger in Python: a method
+        if hasattr(trace, "__self__"):
             settrace(None)
             traces.trace_again(trace, frame)
         return waiter.result
@@ -219,8 +219,8 @@ class _Work:
                 run.start(item, *run.group.args)
             else:
                 run.start(*run.group.args)
-            trace = gettrace()
-            if trace is not None:
+            trace = gettrace()  # of a debugger in Python: a method
+            if hasattr(trace, "__self__"):
                 settrace(None)
                 traces.behind(trace)
             item = main.switch(True)

@@ -67,8 +67,8 @@ class Run:
                     start(item, *args)
                 else:
                     start(*args)
-                trace = gettrace()
-                if trace is not None:
+                trace = gettrace()  # of a debugger in Python: a method
+                if hasattr(trace, "__self__"):
                     settrace(None)
                     traces.behind(trace)
             bar.advance(len(chunk))
@@ -109,7 +109,7 @@ class Run:
     def close(self):
         """End the greenlets of work-items that have not ended."""
         trace, interrupt = gettrace(), None
-        if trace is not None and self.workers:
+        if hasattr(trace, "__self__") and self.workers:
             settrace(None)  # a debugger would stop where they end
         for worker in self.workers:
             for _ in range(3):  # the user's code may catch what ends it
@@ -121,7 +121,7 @@ class Run:
                     interrupt = error
                 except BaseException:  # of the user's `finally`, while the run ends for a reason of its own
                     pass
-        if trace is not None and self.workers:
+        if hasattr(trace, "__self__") and self.workers:
             settrace(trace)
         self.workers.clear()
         self.bar.end("interrupted")
