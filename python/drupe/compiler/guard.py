@@ -51,7 +51,7 @@ def launch(kernel, variant, space, wait_for, args):
     if replay_wanted(kernel):
         done.keep()
     given = (*args, record)
-    plan = [("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params]
+    plan = tuple(("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params)
     kernel._launcher.add(given, space, variant.kernel, plan, variant.form, variant.watched,
                          local=variant.local if variant.form == "range" else None, grain=variant.grain)
     kernel._launcher(space, wait_for, given)

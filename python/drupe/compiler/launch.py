@@ -14,6 +14,7 @@ from drupe.compiler import types
 from drupe.compiler.messages import KernelError
 
 _OPENCL_C = 2  # the bit of OpenCL C in Device.languages
+call_kernel, call_kernel_async = _engine._call_kernel, _engine._call_kernel_async
 _GPU_LOCAL = {1: (256,), 2: (8, 32), 3: (2, 4, 32)}
 _CPU_LOCAL = {1: (128,), 2: (1, 128), 3: (1, 1, 128)}
 
@@ -76,7 +77,7 @@ def kernel(function: "Callable[..., Any] | str | None" = None, **options: Any) -
         drupe.call_kernel(add, drupe.Range(n), a, b, c)
 
     The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels that
-    ask drupe.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of work-groups over
+    ask kernel_api.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of work-groups over
     a Range, where that is not left to Drupe. docs/kernels.md tells what a kernel can be written with.
     """
     if callable(function):
@@ -153,6 +154,7 @@ def type_of(value, name):
     from drupe import kernel_api
 
     if isinstance(value, kernel_api.LocalAccessor):
+        _engine._local_accessor(kernel_api.LocalAccessor)
         return types.Array(_dtype_name(value.dtype), len(value.shape), "C", "local"), None
     _refuse(value, name)
 
@@ -258,7 +260,7 @@ def work_of(variant, space):
 
 def _add(kernel, variant, space, args):
     local = variant.local if variant.form == "range" else None
-    kernel._launcher.add(args, space, variant.kernel, variant.text.params, variant.form, variant.watched,
+    kernel._launcher.add(args, space, variant.kernel, tuple(variant.text.params), variant.form, variant.watched,
                          local=local, grain=variant.grain)
 
 
