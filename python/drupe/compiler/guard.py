@@ -1,8 +1,8 @@
 """Kernels that look at what they do: `assert`, and every index where `checked=True`.
 
 Such a kernel has one more argument, a record of what failed first. A host function behind it on the queue reads the
-record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It names the
-work-item and the line, and holds what simulator.replay() needs to run that work-group again.
+record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It
+names the work-item and the line, and holds what a replay of that work-group needs.
 """
 ASSERT, BOUNDS = 1, 2
 _FIELDS = 5  # code, line, linear global id, two values
@@ -85,7 +85,7 @@ def _queue_of(args):
 
 
 def _look(done, address):
-    """Raise what the record says. It is read by its address: a buffer of it would wait for the queue, and so for this."""
+    """Raise what the record says. It is read by its address: its buffer would wait for the queue, and so for this."""
     import ctypes
 
     code, line, place, first, second = (ctypes.c_int64 * _FIELDS).from_address(address)

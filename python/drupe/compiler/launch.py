@@ -33,7 +33,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], *, checked: "bool | None" = None,
                  local_size: "Sequence[int] | None" = None) -> None:
         if not callable(function):
-            raise TypeError(f"drupe.kernel takes a function, not {type(function).__name__}: put @drupe.kernel above a def")
+            raise TypeError(f"drupe.kernel takes a function, not {type(function).__name__}: put it above a def")
         functools.update_wrapper(self, function)
         self.py_func, self.checked = function, checked
         self.local_size = None if local_size is None else tuple(local_size)
@@ -76,9 +76,9 @@ def kernel(function: "Callable[..., Any] | str | None" = None, **options: Any) -
 
         drupe.call_kernel(add, drupe.Range(n), a, b, c)
 
-    The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels that
-    ask kernel_api.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of work-groups over
-    a Range, where that is not left to Drupe. docs/kernels.md tells what a kernel can be written with.
+    The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels
+    that ask kernel_api.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of
+    work-groups over a Range, where that is not left to Drupe. docs/kernels.md tells what kernels can be written with.
     """
     if callable(function):
         return Kernel(function, **options)
