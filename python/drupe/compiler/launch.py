@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drupe import _engine
-from drupe.compiler import types
+from drupe.compiler import careful, types
 from drupe.compiler.messages import KernelError
 
 _OPENCL_C = 2  # the bit of OpenCL C in Device.languages
@@ -40,6 +40,7 @@ class Kernel:
         self.variants: "dict[Any, Any]" = {}
         self._lock = threading.RLock()
         self._launcher = _engine._Launcher(self, functools.partial(_slow, weakref.ref(self)))
+        careful.register(self)
 
     def __getitem__(self, geometry: Any) -> "functools.partial[Any]":
         return functools.partial(_engine._call_kernel, self, space_of(geometry))
@@ -209,7 +210,7 @@ def _slow(owner, space, wait_for, args):
                           "Pass at least one array of drupe.array.")
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
-    if variant.failures:
+    if variant.failures or careful.replay():
         from drupe.compiler import guard
 
         return guard.launch(kernel, variant, space, wait_for, args)
@@ -230,6 +231,7 @@ def variant_for(kernel, kinds, space, queue, args=(), checked=None):
     dims = space.global_range.ndim if grouped else space.ndim
     device = queue.device
     checked = kernel.checked if checked is None else checked
+    checked = careful.is_checked() if checked is None else checked
     key = (kinds, grouped, dims, device, bool(checked))
     variant = kernel.variants.get(key)
     if variant is not None and _is_current(variant):

@@ -166,8 +166,8 @@ def _item(low, owner, key):
             raise KernelError("DK013", "The tuple has %d items, and the index is %d." % (count, key.const))
         return owner.items[key.const]
     if not all(isinstance(one, Number) for one in owner.items) or not owner.items:
-        raise KernelError("DK014", "The index of this tuple must be known when the kernel is compiled, as its items are "
-                          "of different kinds.", "Index it with a number.")
+        raise KernelError("DK014", "The index of this tuple must be known when the kernel is compiled, as its items "
+                          "are of different kinds.", "Index it with a number.")
     key = low.once(operators.cast(low, key, INT))
     result = owner.items[-1]
     for place in range(count - 2, -1, -1):
