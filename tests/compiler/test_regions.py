@@ -182,10 +182,16 @@ class Maker:
 SPACES = {1: ((24,), (6,)), 2: ((4, 6), (2, 3)), 3: ((2, 4, 3), (2, 2, 3))}
 
 
-def compare(seed, target, folder):
+class Plain(Maker):
+    """The same without barriers."""
+
+    def exchange(self):
+        return [assign("x", load(self.given, var("gid")))]
+
+
+def compare(seed, target, folder, maker=Maker):
     dims = seed % 3 + 1
-    returns = target != "opencl"
-    function = Maker(seed, dims, returns).made()
+    function = maker(seed, dims, maker is Plain or not target.startswith("opencl")).made()
     size, local = SPACES[dims]
     given = np.random.default_rng(seed).integers(-5, 9, int(np.prod(size)))
     want = [0] * len(given)
@@ -195,11 +201,17 @@ def compare(seed, target, folder):
     assert out.tolist() == want, seed
 
 
-@pytest.mark.parametrize("target, seeds", [(trees.TARGETS[0], 24), (trees.TARGETS[1], 120), (trees.TARGETS[2], 9)])
+@pytest.mark.parametrize("target, seeds", zip(trees.TARGETS, (24, 120, 9, 40)))
 def test_random_kernels(target, seeds, tmp_path):
-    name = target.values[0]
     if target.marks[0].args[0]:
         pytest.skip(target.marks[0].kwargs["reason"])
     for seed in range(seeds):
-        compare(seed, name, tmp_path)
+        compare(seed, target.values[0], tmp_path)
 
+
+@pytest.mark.parametrize("target, seeds", zip(trees.TARGETS, (8, 60, 6, 40)))
+def test_random_kernels_without_barriers(target, seeds, tmp_path):
+    if target.marks[0].args[0]:
+        pytest.skip(target.marks[0].kwargs["reason"])
+    for seed in range(1000, 1000 + seeds):
+        compare(seed, target.values[0], tmp_path, Plain)
