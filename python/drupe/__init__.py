@@ -6,6 +6,7 @@
     queue = drupe.Queue("gpu")             a new queue; drupe.queue("gpu") is the device's default one
     import drupe.array as da               arrays on a device
     import drupe.memory, drupe.program     memory by the byte, kernels from source text
+    import drupe.kernel_api, drupe.simulator   what kernels in Python are written with, and running them as plain Python
 
 Importing drupe loads nothing else; the engine comes with the first name that needs it.
 """
@@ -35,7 +36,7 @@ _WRITTEN = {name: module for module, names in {
 # What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.
 _DPCTL = {"SyclContext": "Context", "SyclDevice": "Device", "SyclEvent": "Event", "SyclKernel": "Kernel",
           "SyclPlatform": "Platform", "SyclQueue": "Queue", "SyclTimer": "Timer"}
-_MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
+_MODULES = frozenset(("array", "ext", "kernel_api", "memory", "program", "simulator", "utils"))
 
 __all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize", "wait_for"})
 

@@ -56,11 +56,13 @@ def launch(kernel, variant, space, wait_for, args):
                          local=variant.local if variant.form == "range" else None, grain=variant.grain)
     kernel._launcher(space, wait_for, given)
 
-    def look(memory):
-        _look(done, memory)
+    address = record._pointer
+
+    def look(_kept):
+        _look(done, address)
 
     look.__name__ = look.__qualname__ = kernel.__name__
-    return queue.host_task(look, (record.usm_data,))
+    return queue.host_task(look, (record,))
 
 
 def replay_wanted(kernel):
@@ -82,9 +84,11 @@ def _queue_of(args):
     return None
 
 
-def _look(done, memory):
-    """Raise what the record says."""
-    code, line, place, first, second = memoryview(memory).cast("B").cast("q")[:_FIELDS]
+def _look(done, address):
+    """Raise what the record says. It is read by its address: a buffer of it would wait for the queue, and so for this."""
+    import ctypes
+
+    code, line, place, first, second = (ctypes.c_int64 * _FIELDS).from_address(address)
     if not code:
         return
     item = work_item_of(done.space, place)
