@@ -20,7 +20,8 @@ class Maker:
         self.random, self.dims, self.returns, self.fresh = random.Random(seed), dims, returns, 0
         self.out, self.given = global_("out", "int64"), global_("given", "int64", True)
         self.local = Buffer("s", "int64", "local")
-        self.private = [Buffer("p", "int64", "private", 3, zeroed=True), Buffer("q", "int64", "private", 2, zeroed=True)]
+        self.private = [Buffer("p", "int64", "private", 3, zeroed=True), Buffer("q", "int64", "private", 2,
+            zeroed=True)]
         self.view = Buffer("w", "int64", "private")
         self.uses_view = self.random.random() < 0.3
         self.locals = dict.fromkeys((*VARYING, *UNIFORM, "me", "gid", "n"), "int64")
@@ -166,7 +167,8 @@ class Maker:
         buffers = list(self.private)
         if self.uses_view:
             buffers.append(self.view)
-            body.append(tree.Point(1, self.view, self.private[0], Select("int64", op("<", var("me"), i64(2)), i64(0), i64(1))))
+            body.append(tree.Point(1, self.view, self.private[0], Select("int64", op("<", var("me"), i64(2)), i64(0),
+                i64(1))))
             self.private.append(self.view)
         body += self.group(4) + self.exchange()
         last = var("gid")
@@ -201,7 +203,7 @@ def compare(seed, target, folder, maker=Maker):
     assert out.tolist() == want, seed
 
 
-@pytest.mark.parametrize("target, seeds", zip(trees.TARGETS, (24, 120, 9, 40)))
+@pytest.mark.parametrize("target, seeds", list(zip(trees.TARGETS, (24, 120, 9, 40))))
 def test_random_kernels(target, seeds, tmp_path):
     if target.marks[0].args[0]:
         pytest.skip(target.marks[0].kwargs["reason"])
@@ -209,7 +211,7 @@ def test_random_kernels(target, seeds, tmp_path):
         compare(seed, target.values[0], tmp_path)
 
 
-@pytest.mark.parametrize("target, seeds", zip(trees.TARGETS, (8, 60, 6, 40)))
+@pytest.mark.parametrize("target, seeds", list(zip(trees.TARGETS, (8, 60, 6, 40))))
 def test_random_kernels_without_barriers(target, seeds, tmp_path):
     if target.marks[0].args[0]:
         pytest.skip(target.marks[0].kwargs["reason"])

@@ -115,7 +115,8 @@ _RUN = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t,
 
 
 class _Entry(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_size_t), ("params", ctypes.POINTER(_Param)), ("run", _RUN)]
+    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_size_t), ("params", ctypes.POINTER(_Param)), ("run",
+        _RUN)]
 
 
 _COUNTER = itertools.count()

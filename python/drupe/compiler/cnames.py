@@ -2,8 +2,8 @@
 import re
 
 _C = """auto break case char const continue default do double else enum extern float for goto if inline int long
-register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof _Bool
-bool true false NULL main linux unix i386 errno signbit isnan isinf isfinite size_t ptrdiff_t
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof
+_Bool bool true false NULL main linux unix i386 errno signbit isnan isinf isfinite size_t ptrdiff_t
 i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 c64 c128"""
 _OPENCL = """kernel global local constant private generic read_only write_only read_write half uchar ushort uint ulong
 uintptr_t intptr_t event_t sampler_t pipe complex imaginary image1d_t image2d_t image3d_t queue_t
@@ -13,10 +13,10 @@ _FUNCTIONS = """acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan
 erfc erf exp exp2 exp10 expm1 fabs fdim floor fma fmax fmin fmod fract frexp hypot ilogb ldexp lgamma lgamma_r log log2
 log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin sincos
 sinh sinpi sqrt tan tanh tanpi tgamma trunc abs abs_diff add_sat hadd rhadd clamp clz ctz mad_hi mad_sat max min mul_hi
-rotate sub_sat upsample popcount mad24 mul24 degrees mix radians step smoothstep sign cross dot distance length normalize
-fast_distance fast_length fast_normalize isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater
-isfinite isinf isnan isnormal isordered isunordered signbit any all bitselect select shuffle shuffle2 printf barrier
-mem_fence read_mem_fence write_mem_fence prefetch vec_step work_group_barrier
+rotate sub_sat upsample popcount mad24 mul24 degrees mix radians step smoothstep sign cross dot distance length
+normalize fast_distance fast_length fast_normalize isequal isnotequal isgreater isgreaterequal isless islessequal
+islessgreater isfinite isinf isnan isnormal isordered isunordered signbit any all bitselect select shuffle
+shuffle2 printf barrier mem_fence read_mem_fence write_mem_fence prefetch vec_step work_group_barrier
 memcpy memmove memset memcmp dprintf abort alloca"""
 # Macros of all sorts, OpenCL's vector types and conversions, and our own names.
 _PATTERN = re.compile(r"__.*|_[A-Z].*|drupe_.*|(u?(char|short|int|long)|float|double|half|bool)\d+(x\d+)?|"

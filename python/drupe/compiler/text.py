@@ -30,7 +30,7 @@ class Text:
     "host_range", "host_groups", "range" or "groups"."""
     text: str
     name: str
-    params: list
+    params: tuple
     form: str
 
 
@@ -144,8 +144,9 @@ class Function(Expressions):
         self.program, self.function = program, function
         self.names = Names(program.names.taken)
         self.hidden, self.lines, self.depth, self.top, self.same = {}, [], 1, [], {}
-        self.types, self.seen, self.line = dict(function.locals), analysis.Occurrences(), None
         self.buffers = {one.name: one for one in function.buffers}
+        self.types = {name: kind for name, kind in function.locals.items() if name not in self.buffers}
+        self.seen, self.line = analysis.Occurrences(), None
         self.views = {one.name: one for one in function.buffers if one.size is None}
         for param in function.params:
             self.c_name(param.buffer.name if param.buffer else param.name)

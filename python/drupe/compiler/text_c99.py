@@ -138,7 +138,7 @@ class Kernel(text.Program):
             body = self._single()
         table = self._table()
         form = "host_groups" if kernel.grouped else "host_range"
-        return Text(self.assembled(self._head, [*body, table]), self.name, self.params, form)
+        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form)
 
     def assembled(self, head, body):
         """All small functions are inlined: a loop with a call is no vector's."""

@@ -131,7 +131,7 @@ class Kernel(text.Program):
             outside = " || ".join("drupe_id%d >= drupe_g%d" % (dim, dim) for dim in range(kernel.dims))
             places.append("    if (%s) return;" % outside)
         body = "\n".join(["kernel void %s(%s)" % (self.name, ", ".join(params)), "{", *places, *lines, "}"])
-        return Text(self.assembled(self._head, [body]), self.name, plan, "groups" if kernel.grouped else "range")
+        return Text(self.assembled(self._head, [body]), self.name, tuple(plan), "groups" if kernel.grouped else "range")
 
     def _hidden(self):
         plan, params = [], []
@@ -145,7 +145,8 @@ class Kernel(text.Program):
         return plan, params
 
     def _head(self, body):
-        types_ = head_of(body, _TYPEDEFS, "#define {name} {kind}")  # drivers tell kernels' parameters as they are written
+        # Macros: drivers tell kernels' parameters as they are written.
+        types_ = head_of(body, _TYPEDEFS, "#define {name} {kind}")
         pragmas = ["OPENCL FP_CONTRACT OFF"]
         if re.search(r"\b(f64|c128)\b", body):
             pragmas.append("OPENCL EXTENSION cl_khr_fp64 : enable")
