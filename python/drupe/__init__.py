@@ -28,6 +28,8 @@ _WRITTEN = {name: module for module, names in {
     "choice": ("device", "get_composite_devices", "get_device_cached_queue", "get_devices", "get_num_devices",
                "has_accelerator_devices", "has_cpu_devices", "has_gpu_devices", "select_accelerator_device",
                "select_cpu_device", "select_default_device", "select_device_with_aspects", "select_gpu_device"),
+    "compiler.launch": ("call_kernel", "call_kernel_async", "device_func", "kernel"),
+    "compiler.messages": ("KernelError",),
     "enums": ("backend_type", "device_type", "event_status_type", "fp_config", "global_mem_cache_type",
               "local_mem_type", "memory_order", "memory_scope", "partition_affinity_domain", "partition_property"),
     "platforms": ("Platform", "get_platforms", "lsplatform"),

@@ -33,12 +33,13 @@ class LocalAccessor:
 
     call_kernel(reverse, NdRange(64, 8), a, LocalAccessor(8, a.dtype))
     """
-    __slots__ = ("shape", "dtype", "size", "_nbytes")
+    __slots__ = ("shape", "dtype", "size", "_dtype", "_nbytes")
 
     def __init__(self, shape, dtype):
         import numpy
 
         self.shape, self.dtype = _shape(shape), numpy.dtype(dtype)
+        self._dtype = self.dtype.name  # what launches read
         self.size = 1
         for n in self.shape:
             self.size *= n

@@ -57,7 +57,7 @@ class Stop:
 
 
 def _settrace(function):
-    """sys.settrace(). pydevd puts a function in its place that warns: what is set here is taken away again at the stop."""
+    """sys.settrace(). pydevd puts a function in its place that warns: what is set here is gone again at the stop."""
     holder = getattr(sys.modules.get("pydevd_tracing"), "TracingFunctionHolder", None)
     (getattr(holder, "_original_tracing", None) or sys.settrace)(function)
 
