@@ -35,14 +35,14 @@ Kernel: kernel
 Literal["device", "shared", "host"] | None: usm_type
 Literal["low", "normal", "high"] | None: priority
 Queue | None: queue sycl_queue
-Range: global_size
-Range | None: local_size
+Sizes: global_size
+Sizes | None: local_size
 Sequence[Any]: args
 bool: allow cache endpoint event in_order include_backend include_device_type keepdims profiling
 bool | None: copy
 float | None: timeout
-int: alignment limit num val
-int | None: count nbytes
+int: alignment dim0 limit num val
+int | None: count dim1 dim2 nbytes
 int | Sequence[int]: shape
 int | tuple[int, ...] | None: axis
 str: language name options
@@ -73,6 +73,8 @@ Platform: platform sycl_platform
 Queue: Device.queue queue
 Recipe | None: Array.pending
 Queue | None: Event.queue
+Sizes: NdRange.local_size
+Range: NdRange.get_global_range NdRange.get_local_range NdRange.global_range NdRange.local_range
 bool: __bool__ can_access_peer can_compile done has_enable_profiling has_kernel is_contiguous is_in_order
 bool | int | float | complex: Array.item
 bytes: Program.binary __bytes__ tobytes
@@ -82,7 +84,8 @@ enums.device_type: Device.device_type
 enums.event_status_type: Event.execution_status
 complex: __complex__
 float: __float__
-int: Device.default_selector_score Device.get_device_id Queue.cancel __index__ __int__ __len__ addressof_ref
+int: Device.default_selector_score Device.get_device_id Queue.cancel Range.dim0 Range.dim1 Range.dim2 Range.get
+  Range.get.index __index__ __int__ __len__ addressof_ref
   device_count get_usm_type_enum itemsize nbytes ndim nin number pending profiling_info_end profiling_info_start
   profiling_info_submit size
 int | Sequence[int]: Array.reshape.shape
@@ -134,7 +137,7 @@ from drupe.platforms import Platform
 DeviceLike: TypeAlias = "Device | str | None"
 DTypeLike: TypeAlias = "DType | str | type | numpy.dtype[Any] | None"
 Events: TypeAlias = "Event | Sequence[Event] | None"
-Range: TypeAlias = "int | Sequence[int]"
+Sizes: TypeAlias = "int | Sequence[int]"
 '''
 
 
@@ -246,7 +249,7 @@ __index__ __int__ __neg__ __pos__ __invert__ _submit_keep_args_alive _pointer"""
 def class_stub(cls, properties):
     owner, lines = cls.__name__, []
     created = parameters(cls, owner)
-    lines.append(f"class {owner}:")
+    lines.append(f"class {owner}({BASES[owner]}):" if owner in BASES else f"class {owner}:")
     if created and "iterable" not in created:
         lines.append(wrap(f"    def __init__(self, {created}) -> None: ..."))
     for name, member in sorted(vars(cls).items()):
@@ -285,7 +288,8 @@ def special(engine):
     return lines
 
 
-CALLS = {"Kernel": ["    def __call__(self, *args: Any, global_size: Range, local_size: Range | None = None,",
+BASES = {"Range": "tuple[int, ...]"}
+CALLS = {"Kernel": ["    def __call__(self, *args: Any, global_size: Sizes, local_size: Sizes | None = None,",
                     "                 queue: Queue | None = None, wait_for: Events = (),",
                     "                 event: bool = True) -> Event: ..."],
          "Program": ["    def __getattr__(self, name: str) -> Kernel: ..."],

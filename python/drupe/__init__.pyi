@@ -4,8 +4,10 @@ from typing import Any
 
 from drupe import array as array
 from drupe import ext as ext
+from drupe import kernel_api as kernel_api
 from drupe import memory as memory
 from drupe import program as program
+from drupe import simulator as simulator
 from drupe import utils as utils
 from drupe._engine import BuildError as BuildError
 from drupe._engine import BusyError as BusyError
@@ -28,9 +30,11 @@ from drupe._engine import InvalidArgumentError as InvalidArgumentError
 from drupe._engine import Kernel as Kernel
 from drupe._engine import LinAlgError as LinAlgError
 from drupe._engine import LocalMemory as LocalMemory
+from drupe._engine import NdRange as NdRange
 from drupe._engine import OutOfRangeError as OutOfRangeError
 from drupe._engine import Program as Program
 from drupe._engine import Queue as Queue
+from drupe._engine import Range as Range
 from drupe._engine import UnsupportedError as UnsupportedError
 from drupe._engine import WaitTimeoutError as WaitTimeoutError
 from drupe._engine import contain_faults as contain_faults

@@ -35,6 +35,14 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
     return self;
 }
 
+PyObject *drupe_py_new_of(drupe_py_state *state, drupe_py_type type, Py_ssize_t items)
+{
+    PyTypeObject *class = state->types[type];
+    PyObject *self = class->tp_alloc(class, items);
+    if (self) live_instances[type]++;
+    return self;
+}
+
 /* One Event comes and goes with nearly each submission: this makes such a launch 3 % shorter. */
 static bool keep_spare(PyObject *self)
 {

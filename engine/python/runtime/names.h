@@ -20,6 +20,9 @@
     X(context)                                                                                               \
     X(copy)                                                                                                  \
     X(device)                                                                                                \
+    X(dim0)                                                                                                  \
+    X(dim1)                                                                                                  \
+    X(dim2)                                                                                                  \
     X(devices)                                                                                               \
     X(dst)                                                                                                   \
     X(dtype)                                                                                                 \
@@ -58,6 +61,9 @@
     X(x)                                                                                                     \
     X(x1)                                                                                                    \
     X(x2)                                                                                                    \
+    X(_dtype)                                                                                                \
+    X(_launcher)                                                                                             \
+    X(_nbytes)                                                                                               \
     X(__sycl_usm_array_interface__)
 
 #endif

@@ -52,6 +52,9 @@ typedef enum drupe_py_name {
     X(DType)                                                                                                 \
     X(Array)                                                                                                 \
     X(Operation)                                                                                             \
+    X(Range)                                                                                                 \
+    X(NdRange)                                                                                               \
+    X(Launcher)                                                                                              \
     X(View)
 
 typedef enum drupe_py_type {
@@ -89,12 +92,14 @@ typedef struct drupe_py_state {
     PyObject *errors[DRUPE_STATUS_COUNT];
     PyObject *names[DRUPE_PY_NAME_COUNT];
     PyObject *dtypes[DRUPE_DTYPE_COUNT];
-    PyObject *handlers;      /* dict: number of a queue to its on_error */
-    PyObject *numpy_generic; /* numpy.generic once numpy was seen, else NULL */
-    PyObject *chosen;        /* the ContextVar of `with drupe.device(...)` */
-    PyObject *enums;         /* the module drupe.enums once it was needed, else NULL */
-    PyObject *unread;        /* what share.c raised last of a view that could not be given, or NULL */
-    PyObject *look;          /* a Python function that does nothing: see interrupted() of wait.c */
+    PyObject *handlers;                       /* dict: number of a queue to its on_error */
+    PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
+    PyObject *numpy_types[DRUPE_DTYPE_COUNT]; /* its types of scalars, numpy.int8 and so on, from then on */
+    PyObject *local_accessor; /* the class of kernels' local memory once the dispatch was told, else NULL */
+    PyObject *chosen;         /* the ContextVar of `with drupe.device(...)` */
+    PyObject *enums;          /* the module drupe.enums once it was needed, else NULL */
+    PyObject *unread;         /* what share.c raised last of a view that could not be given, or NULL */
+    PyObject *look;           /* a Python function that does nothing: see interrupted() of wait.c */
     PyObject *spares[DRUPE_PY_SPARES];  /* memory of Events that are gone, for the next ones */
     const void *unread_of;              /* the Array of `unread`; never followed */
     int nspares;                        /* -1: the module is cleared, none are kept */
@@ -133,6 +138,8 @@ static inline bool drupe_py_is(const drupe_py_state *state, PyObject *object, dr
 
 /* A zeroed instance, counted as alive, and tracked if its type has HAVE_GC. */
 PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type);
+/* The same of a type whose instances have a number of items. */
+PyObject *drupe_py_new_of(drupe_py_state *state, drupe_py_type type, Py_ssize_t items);
 /* The last step of every tp_dealloc: uncount, free, drop the type. The object was untracked before, if it was
  * tracked. */
 void drupe_py_free(PyObject *self, drupe_py_type type);
