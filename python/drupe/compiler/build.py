@@ -4,9 +4,9 @@ import threading
 from drupe.compiler import kernels, launch, text, tree
 from drupe.compiler.messages import KernelError
 
-_ROUNDS = 32  # what a loop counts for
+_ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
-_PATIENT = 4_000_000  # operations above which a launch waits for the better tier
+_PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 
 
 def compile(kernel, kinds, dims, grouped, device, checked=False):
@@ -20,7 +20,7 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
     variant = launch.Variant(made, text.render(made, dialect), device)
     variant.watched, variant.kinds = made.watched, kinds
     variant.cost = sum(_cost(stmt) for stmt in made.body)
-    variant.grain = max(16, _GRAIN // max(1, variant.cost))
+    variant.grain = max(1, _GRAIN // max(1, variant.cost))
     variant.form = ("host_" if dialect == "c99" else "") + ("groups" if grouped else "range")
     variant.local = None if grouped else launch.local_for(kernel, device, dims)
     return variant
@@ -31,7 +31,10 @@ def _cost(node):
     total = 1
     for child in tree.children(node):
         total += _cost(child)
-    return total * (_ROUNDS if isinstance(node, (tree.For, tree.While)) else 1)
+    if isinstance(node, tree.For):
+        ends = [one.value for one in (node.start, node.stop, node.step) if isinstance(one, tree.Const)]
+        return total * (max(1, len(range(*ends))) if len(ends) == 3 else _ROUNDS)
+    return total * (_ROUNDS if isinstance(node, tree.While) else 1)
 
 
 def make(kernel, variant, queue, work):
