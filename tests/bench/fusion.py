@@ -160,7 +160,7 @@ def program_table(found, where, goals):
                      text_of(times), shown(of[where]["first"]), shown(of[where + " unfused"]["seconds"])
                      if where + " unfused" in of else "", text_of(brings), text_of(of["numpy"]["peak"] / 1e6, "%.1f"),
                      text_of(of[where]["peak"] / 1e6, "%.1f"),
-                     "%g, %.1f MB" % (goal, room / 1e6) if goal else "", good])
+                     "" if not goal else "%g" % goal if room == math.inf else "%g, %.1f MB" % (goal, room / 1e6), good])
     return rows, kept
 
 

@@ -339,6 +339,69 @@ def test_without_a_compiler(fresh):
     assert result.stdout.split() == ["False", "True", "True"], result.stdout + result.stderr
 
 
+OWN_TABLE = """
+static void drupe_run_scale(drupe_size_ begin, drupe_size_ end, drupe_size_ n, const void *const *args)
+{
+    const drupe_range_ *range = args[0];
+    float *x = *(float *const *)args[1];
+    const float by = *(const float *)args[2];
+    const long *more = *(const long *const *)args[3];
+    for (drupe_size_ i = begin; i < end; i++) x[i] = x[i] * by + more[0] + n + range->drupe_count_[0];
+}
+static const drupe_param_ drupe_params_scale[] = {
+    {1, 10, 0, sizeof(float *), "x", "float *"}, {0, 10, 0, sizeof(float), "by", "float"},
+    {1, 7, 1, sizeof(long *), "more", "const long *"}};
+static void nothing(drupe_size_ begin, drupe_size_ end, drupe_size_ n, const void *const *args) {}
+const drupe_entry_ drupe_entries_[] = {
+    {"scale", 3, drupe_params_scale, drupe_run_scale}, {"nothing", 0, 0, nothing}, {0, 0, 0, 0}};
+"""
+
+
+def test_a_text_with_its_own_table():
+    program = drupe.Program(OWN_TABLE, "host", language="c", options="-drupe-table")
+    assert program.kernel_names == ["scale", "nothing"] and program.nothing.num_args == 0
+    assert list(program.scale.arguments) == [("x", "float *", "pointer"), ("by", "float", "value"),
+                                             ("more", "const long *", "pointer")]
+    x, more = da.arange(1000, dtype="float32", device="host"), da.full(1, 3, dtype="int64", device="host")
+    program.scale(x, 2, more, global_size=1000).wait()
+    program.nothing(global_size=7).wait()
+    assert np.array_equal(x.asnumpy(), 2 * np.arange(1000, dtype="float32") + 2003)
+    with pytest.raises(TypeError, match="float"):
+        program.scale(da.zeros(3, dtype="float64", device="host"), 1.0, more, global_size=3)
+
+
+@pytest.mark.parametrize("text, what", [
+    ("\nint x = nothing;", "nothing"),
+    ("int x;", "no table of kernels"),
+    (OWN_TABLE.replace('"scale", 3, drupe_params_scale', '"scale", 3, 0'), "entry of 'scale'"),
+    (OWN_TABLE.replace('"scale", 3', '"scale", 65'), "more than 64"),
+    (OWN_TABLE.replace(", nothing}", ", 0}"), "entry of 'nothing'"),
+    ("const drupe_entry_ drupe_entries_[] = {{0, 0, 0, 0}};", "kernel in the program"),
+    (OWN_TABLE.replace("const drupe_entry_ drupe", "static const drupe_entry_ drupe"), "static"),
+])
+def test_mistakes_in_a_table(text, what):
+    with pytest.raises(drupe.BuildError) as caught:
+        drupe.Program(text, "host", language="c", options="-drupe-table")
+    assert what in str(caught.value) and what in caught.value.log
+
+
+def test_products_and_sums_are_rounded_one_by_one():
+    """For tables as for arrays; other texts get what compilers do by themselves."""
+    text = """
+        static void run(drupe_size_ begin, drupe_size_ end, drupe_size_ n, const void *const *args)
+        {
+            double *x = *(double *const *)args[1];
+            for (drupe_size_ i = begin; i < end; i++) x[i] = x[i] * x[i] - 1;
+        }
+        static const drupe_param_ params[] = {{1, 11, 0, sizeof(double *), "x", "double *"}};
+        const drupe_entry_ drupe_entries_[] = {{"f", 1, params, run}, {0, 0, 0, 0}};
+    """
+    given = 1 + np.arange(1, 65) * 2.0**-30
+    x = da.asarray(given, device="host")
+    drupe.Program(text, "host", language="c", options="-drupe-table").f(x, global_size=64).wait()
+    assert np.array_equal(x.asnumpy(), given * given - 1)
+
+
 TWO_OF_ONE_CONTEXT = """
 import drupe
 devices = [one for one in drupe.devices() if one.filter_string.startswith("opencl:cpu")]

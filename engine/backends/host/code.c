@@ -1,116 +1,12 @@
-/* Kernels in C: the machine's compiler makes a library, which is opened from memory, so that a program from
- * the disk cache needs no file and no folder has to allow programs. */
+/* Kernels in C, compiled: the library that the machine's compiler makes is opened from memory, so that a
+ * program from the disk cache needs no file and no folder has to allow programs. */
 #include "backends/host/code.h"
-#include "base/file.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define COMPILE_NS   UINT64_C(120000000000)
-#define MOST_OPTIONS 32u
-#define MOST_BYTES   ((size_t)1 << 28)
-/* Older compilers know one of the two on each. */
-#if defined(__aarch64__)
-#define THIS_PROCESSOR "-mcpu=native"
-#else
-#define THIS_PROCESSOR "-march=native"
-#endif
-
-/* --- The compiler ----------------------------------------------------------------------------------------
- */
-
-static bool ends_in(const char *word, const char *end)
-{
-    size_t length = strlen(word), wanted = strlen(end);
-    return length > wanted && strcmp(word + length - wanted, end) == 0;
-}
-
-/* Libraries and objects stand behind the text that uses them. */
-static bool is_linked(const char *word)
-{
-    return strncmp(word, "-l", 2) == 0 || ends_in(word, ".o") || ends_in(word, ".a") || ends_in(word, ".so");
-}
-
-typedef struct words {
-    const char *first[MOST_OPTIONS], *linked[MOST_OPTIONS];
-    size_t nfirst, nlinked;
-} words;
-
-/* Words of `options`, which is cut up; false if there are too many. */
-static bool split_options(char *options, words *w)
-{
-    char *rest = NULL;
-    for (char *word = strtok_r(options, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest)) {
-        if (w->nfirst + w->nlinked >= MOST_OPTIONS) return false;
-        if (is_linked(word))
-            w->linked[w->nlinked++] = word;
-        else
-            w->first[w->nfirst++] = word;
-    }
-    return true;
-}
-
-/* Messages about what was inserted follow from those about the text; they stay where no other is an
- * error. */
-static drupe_status leave_ours_out(drupe_text *messages)
-{
-    drupe_text kept = {0};
-    const char *line = drupe_text_get(messages);
-    bool ours = false;
-    while (*line) {
-        size_t length = strcspn(line, "\n");
-        length += line[length] == '\n';
-        bool of_macro = strncmp(line, "drupe.h:", 8) == 0; /* belongs to the message before it */
-        if (*line != ' ' && !of_macro) ours = strncmp(line, "drupe:", 6) == 0;
-        if (!ours) drupe_text_append(&kept, line, length);
-        line += length;
-    }
-    drupe_status status = drupe_text_check(&kept);
-    if (status != DRUPE_OK || !strstr(drupe_text_get(&kept), "error")) {
-        drupe_text_clear(&kept);
-        return status;
-    }
-    drupe_text_clear(messages);
-    *messages = kept;
-    return DRUPE_OK;
-}
-
-static drupe_status run_compiler(const char *compiler, char *options, const char *path, drupe_span text,
-                                 drupe_text *messages)
-{
-    static const char *const begin[] = {"-x",
-                                        "c",
-                                        "-std=gnu11",
-                                        "-O3",
-                                        "-fPIC",
-                                        "-shared",
-                                        THIS_PROCESSOR,
-                                        "-fsigned-char", /* DRUPE_SCALAR_I8 on every processor */
-                                        "-fno-math-errno",
-                                        "-fstack-clash-protection", /* a full stack is a fault */
-                                        "-fvisibility=hidden"};
-    const char *argv[MOST_OPTIONS + 24] = {compiler};
-    size_t count = 1;
-    words w = {.nfirst = 0};
-    if (!split_options(options, &w))
-        return drupe_error_set(DRUPE_E_INVALID, "There are too many options for the C compiler.");
-    for (size_t i = 0; i < DRUPE_COUNT_OF(begin); i++) argv[count++] = begin[i];
-    for (size_t i = 0; i < w.nfirst; i++) argv[count++] = w.first[i];
-    const char *const end[] = {"-Wl,-z,defs", "-o", path, "-", "-x", "none"};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(end); i++) argv[count++] = end[i];
-    for (size_t i = 0; i < w.nlinked; i++) argv[count++] = w.linked[i];
-    argv[count] = "-lm";
-    drupe_status status = drupe_process_run(argv, text, COMPILE_NS, messages);
-    if (status != DRUPE_E_INVALID) return status;
-    DRUPE_TRY(leave_ours_out(messages));
-    return drupe_error_set(DRUPE_E_BUILD_FAILED, "The C compiler found errors:\n%.1200s",
-                           drupe_text_get(messages));
-}
 
 /* --- Libraries -------------------------------------------------------------------------------------------
  */
@@ -124,7 +20,10 @@ drupe_host_code *drupe_host_code_retain(drupe_host_code *code)
 void drupe_host_code_release(drupe_host_code *code)
 {
     if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1) return;
-    if (code->library) dlclose(code->library);
+    if (code->quick)
+        drupe_host_quick_release(code);
+    else if (code->library)
+        dlclose(code->library);
     free(code->builtins);
     free(code->bytes);
     free(code);
@@ -176,13 +75,24 @@ static drupe_status open_library(drupe_host_code *code)
     close(fd);
     if (code->library) code->entries = dlsym(code->library, DRUPE_HOST_TABLE);
     if (code->entries) return check_machine(code);
-    const char *why = code->library ? "it was not compiled by this version of Drupe" : dlerror();
+    const char *why = code->library ? "it has no table of kernels of this version of Drupe" : dlerror();
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "The compiled program cannot be opened: %s.", why);
+}
+
+/* Texts may bring the table themselves. */
+static drupe_status check_entry(const drupe_host_entry *entry)
+{
+    if (entry->run && (entry->params || !entry->count) && entry->count <= DRUPE_HOST_PARAMS) return DRUPE_OK;
+    return drupe_error_set(
+        DRUPE_E_BUILD_FAILED,
+        "program.c: the entry of '%.64s' in the table of kernels lacks its function or its "
+        "parameters, or has more than %u.",
+        entry->name, DRUPE_HOST_PARAMS);
 }
 
 static drupe_status list_kernels(drupe_host_code *code)
 {
-    while (code->entries[code->count].name) code->count++;
+    while (code->entries[code->count].name) DRUPE_TRY(check_entry(&code->entries[code->count++]));
     if (code->count == 0)
         return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: no #if leaves a kernel in the program.");
     code->builtins = calloc(code->count + 1, sizeof *code->builtins);
@@ -194,26 +104,38 @@ static drupe_status list_kernels(drupe_host_code *code)
     return DRUPE_OK;
 }
 
-/* `bytes` is malloc'ed and taken. */
-static drupe_status load(void *bytes, size_t size, drupe_host_code **code)
+static drupe_host_code *code_new(void)
 {
     drupe_host_code *fresh = calloc(1, sizeof *fresh);
-    if (!fresh || !bytes) {
-        free(bytes);
-        free(fresh);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program of %zu bytes.", size);
-    }
-    atomic_init(&fresh->references, 1);
-    fresh->bytes = bytes;
-    fresh->size = size;
-    drupe_status status = open_library(fresh);
+    if (fresh) atomic_init(&fresh->references, 1);
+    return fresh;
+}
+
+/* `fresh` is taken. */
+static drupe_status hand_over(drupe_host_code *fresh, drupe_status status, drupe_host_code **code)
+{
     if (status == DRUPE_OK) status = list_kernels(fresh);
-    if (status == DRUPE_OK) drupe_host_code_judge(fresh);
     if (status == DRUPE_OK)
         *code = fresh;
     else
         drupe_host_code_release(fresh);
     return status;
+}
+
+/* `bytes` is malloc'ed and taken. */
+static drupe_status load(void *bytes, size_t size, drupe_host_code **code)
+{
+    drupe_host_code *fresh = code_new();
+    if (!fresh || !bytes) {
+        free(bytes);
+        free(fresh);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program of %zu bytes.", size);
+    }
+    fresh->bytes = bytes;
+    fresh->size = size;
+    drupe_status status = open_library(fresh);
+    if (status == DRUPE_OK) drupe_host_code_judge(fresh);
+    return hand_over(fresh, status, code);
 }
 
 drupe_status drupe_host_code_load(const void *bytes, size_t size, drupe_host_code **code)
@@ -226,67 +148,49 @@ drupe_status drupe_host_code_load(const void *bytes, size_t size, drupe_host_cod
 /* --- Building --------------------------------------------------------------------------------------------
  */
 
-static drupe_status read_library(const char *path, drupe_host_code **code)
+static drupe_status build_quick(const drupe_host_options *options, const char *text, drupe_text *messages,
+                                drupe_host_code **code)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    if (end <= 0 || (size_t)end > MOST_BYTES) {
-        if (fd >= 0) close(fd);
-        return drupe_error_set(DRUPE_E_BUILD_FAILED, "The C compiler left no program behind.");
-    }
-    void *bytes = malloc((size_t)end);
-    bool whole = bytes && pread(fd, bytes, (size_t)end, 0) == (ssize_t)end;
-    close(fd);
-    if (whole) return load(bytes, (size_t)end, code);
-    free(bytes);
-    return drupe_error_set(DRUPE_E_NO_MEMORY, "A program of %zu bytes cannot be read.", (size_t)end);
+    drupe_host_code *fresh = code_new();
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program.");
+    return hand_over(fresh, drupe_host_quick_build(options, text, messages, fresh), code);
 }
 
-static drupe_status compile(const char *compiler, char *options, drupe_span text, drupe_text *messages,
-                            drupe_host_code **code)
+static drupe_status build_library(const drupe_host_options *options, drupe_span text, drupe_text *messages,
+                                  drupe_host_code **code)
 {
-    const char *base = getenv("TMPDIR");
-    char folder[PATH_MAX - 16], path[PATH_MAX];
-    int length = snprintf(folder, sizeof folder, "%s/drupe-XXXXXX", base && *base == '/' ? base : "/tmp");
-    if (length < 0 || (size_t)length >= sizeof folder || !mkdtemp(folder)) {
-        return drupe_error_set(DRUPE_E_BUILD_FAILED,
-                               "There is no folder to compile in: set TMPDIR to one that can be written to.");
-    }
-    snprintf(path, sizeof path, "%s/program.so", folder);
-    drupe_status status = run_compiler(compiler, options, path, text, messages);
-    if (status == DRUPE_OK) status = read_library(path, code);
-    drupe_error kept = *drupe_error_last();
-    unlink(path);
-    rmdir(folder);
-    return status == DRUPE_OK ? status : drupe_error_restore(&kept);
+    void *bytes;
+    size_t size;
+    DRUPE_TRY(drupe_host_cc(options, text, messages, &bytes, &size));
+    return load(bytes, size, code);
 }
 
-static drupe_status build(const drupe_source *source, drupe_text *text, drupe_text *messages,
+static drupe_status build(const drupe_source *source, const drupe_host_options *options, drupe_text *messages,
                           drupe_host_code **code)
 {
-    DRUPE_TRY(drupe_host_code_text(source->bytes, source->size, text));
-    char *compiler = drupe_host_compiler_find(), *options = strdup(source->options ? source->options : "");
-    drupe_status status;
-    if (!compiler)
-        status = drupe_error_set(DRUPE_E_UNSUPPORTED, "The C compiler of this machine is gone.");
-    else if (!options)
-        status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the C compiler's options.");
-    else
-        status = compile(compiler, options, (drupe_span){text->data, text->length}, messages, code);
-    free(options);
-    free(compiler);
+    drupe_text text = {0};
+    const bool table = options->table || options->quick;
+    drupe_status status = table ? drupe_host_code_table(source->bytes, source->size, options->quick, &text)
+                                : drupe_host_code_text(source->bytes, source->size, &text);
+    if (status == DRUPE_OK && options->quick)
+        status = build_quick(options, drupe_text_get(&text), messages, code);
+    else if (status == DRUPE_OK)
+        status = build_library(options, (drupe_span){text.data, text.length}, messages, code);
+    drupe_text_clear(&text);
     return status;
 }
 
 drupe_status drupe_host_code_build(const drupe_source *source, char **log, drupe_host_code **code)
 {
-    drupe_text text = {0}, messages = {0};
-    drupe_status status = build(source, &text, &messages, code);
+    drupe_text messages = {0};
+    drupe_host_options options;
+    drupe_status status = drupe_host_options_read(source->options, &options);
+    if (status == DRUPE_OK) status = build(source, &options, &messages, code);
     if (status == DRUPE_E_BUILD_FAILED) {
         if (!messages.length) drupe_text_printf(&messages, "%s", drupe_error_last()->text);
         *log = drupe_text_take(&messages);
     }
     drupe_text_clear(&messages);
-    drupe_text_clear(&text);
+    free(options.text);
     return status;
 }

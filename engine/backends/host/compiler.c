@@ -3,7 +3,6 @@
  * Its file tells that it was replaced, the version that it prints that what a wrapper such as ccache stands
  * for was. The version takes a process to ask, so it is asked once for each state of the file. */
 #include "backends/host/code.h"
-#include "base/file.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,17 +12,20 @@
 
 #define MOST_NESTED 64u
 
-/* The numbers are those of drupe_scalar_type. No name here may be one of the user's macros. */
-static const char prelude[] =
-    "#line 1 \"drupe.h\"\n"
-    "#include <stddef.h>\n"
-    "typedef __SIZE_TYPE__ drupe_size_;\n"
-    "typedef struct { drupe_size_ drupe_id_[3], drupe_count_[3], drupe_offset_[3]; } drupe_item_;\n"
-    "typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3]; } drupe_range_;\n"
-    "typedef struct { int pointer_, scalar_, reads_; unsigned bytes_; const char *name_, *type_; } "
-    "drupe_param_;\n"
-    "typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *params_;\n"
+/* The types of code.h, for texts of both kinds. */
+#define TYPES                                                                                                \
+    "#line 1 \"drupe.h\"\n"                                                                                  \
+    "typedef __SIZE_TYPE__ drupe_size_;\n"                                                                   \
+    "typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3]; } drupe_range_;\n"                      \
+    "typedef struct { int pointer_, scalar_, reads_; unsigned bytes_; const char *name_, *type_; } "         \
+    "drupe_param_;\n"                                                                                        \
+    "typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *params_;\n"                 \
     "  void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;\n"
+
+/* The numbers are those of drupe_scalar_type. No name here may be one of the user's macros. */
+static const char prelude[] = TYPES
+    "#include <stddef.h>\n"
+    "typedef struct { drupe_size_ drupe_id_[3], drupe_count_[3], drupe_offset_[3]; } drupe_item_;\n"
     "static inline __attribute__((always_inline, unused)) drupe_size_ drupe_at_(const drupe_size_ "
     "*drupe_of_,\n"
     "  unsigned drupe_d_, drupe_size_ drupe_else_) { return drupe_d_ < 3 ? drupe_of_[drupe_d_] : "
@@ -426,23 +429,75 @@ static drupe_status read_text(scan *s)
                            "name(float *x, int n) { ... get_global_id(0) ... }'.");
 }
 
+static drupe_status check_text(const char *text, size_t size)
+{
+    return memchr(text, 0, size) ? drupe_error_set(DRUPE_E_INVALID, "The program has a NUL in it.")
+                                 : DRUPE_OK;
+}
+
+/* What is exported beside the table. */
+static void add_machine(drupe_text *out)
+{
+    drupe_text_printf(out,
+                      "__attribute__((visibility(\"default\"))) extern const char %s[];\n"
+                      "const char %s[] = \"%s\";\n",
+                      DRUPE_HOST_MADE_FOR, DRUPE_HOST_MADE_FOR, drupe_host_features());
+}
+
+/* Atomics for texts with tables: the quick compiler has them as functions of its own. */
+static const char atomics[] =
+    "#define drupe_atomics_(T, N) \\\n"
+    "  drupe_inline_ T drupe_load##N##_(const volatile void *p) drupe_is_(return __atomic_load_n((T *)p, "
+    "5);) "
+    "\\\n"
+    "  drupe_inline_ void drupe_store##N##_(volatile void *p, T v) drupe_is_(__atomic_store_n((T *)p, v, "
+    "5);) "
+    "\\\n"
+    "  drupe_inline_ T drupe_swap##N##_(volatile void *p, T v) drupe_is_(return __atomic_exchange_n((T *)p, "
+    "v, "
+    "5);) \\\n"
+    "  drupe_inline_ T drupe_add##N##_(volatile void *p, T v) drupe_is_(return __atomic_fetch_add((T *)p, v, "
+    "5);) \\\n"
+    "  drupe_inline_ T drupe_cas##N##_(volatile void *p, T e, T v) \\\n"
+    "    drupe_is_(__atomic_compare_exchange_n((T *)p, &e, v, 0, 5, 5); return e;)\n"
+    "drupe_atomics_(unsigned, 32)\n"
+    "drupe_atomics_(unsigned long long, 64)\n"
+    "drupe_inline_ void drupe_fence_(void) drupe_is_(__atomic_thread_fence(5);)\n";
+
+drupe_status drupe_host_code_table(const char *text, size_t size, bool quick, drupe_text *out)
+{
+    DRUPE_TRY(check_text(text, size));
+    drupe_text_printf(out,
+                      "%s%s%s#define drupe_entries_ %s\n"
+                      "__attribute__((visibility(\"default\"))) extern const drupe_entry_ drupe_entries_[];\n"
+                      "#line 1 \"program.c\"\n",
+                      TYPES,
+                      quick ? "#define drupe_inline_\n#define drupe_is_(...) ;\n"
+                            : "#define drupe_inline_ static inline __attribute__((unused))\n"
+                              "#define drupe_is_(...) { __VA_ARGS__ }\n",
+                      atomics, DRUPE_HOST_TABLE);
+    drupe_text_append(out, text, size);
+    if (!quick) {
+        drupe_text_printf(out, "\n#line 1 \"drupe\"\n");
+        add_machine(out);
+    }
+    return drupe_text_check(out);
+}
+
 drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out)
 {
     scan s = {.text = text, .size = size, .out = out};
     drupe_text_printf(out, "%s#line 1 \"program.c\"\n", prelude);
-    drupe_status status = memchr(text, 0, size)
-                              ? drupe_error_set(DRUPE_E_INVALID, "The program has a NUL in it.")
-                              : read_text(&s);
+    drupe_status status = check_text(text, size);
+    if (status == DRUPE_OK) status = read_text(&s);
     if (status == DRUPE_OK) {
         copy_until(&s, size);
         drupe_text_printf(out,
                           "\n#line 1 \"drupe\"\n"
                           "__attribute__((visibility(\"default\"))) extern const drupe_entry_ %s[];\n"
-                          "const drupe_entry_ %s[] = {\n%s  {0, 0, 0, 0}};\n"
-                          "__attribute__((visibility(\"default\"))) extern const char %s[];\n"
-                          "const char %s[] = \"%s\";\n",
-                          DRUPE_HOST_TABLE, DRUPE_HOST_TABLE, drupe_text_get(&s.entries), DRUPE_HOST_MADE_FOR,
-                          DRUPE_HOST_MADE_FOR, drupe_host_features());
+                          "const drupe_entry_ %s[] = {\n%s  {0, 0, 0, 0}};\n",
+                          DRUPE_HOST_TABLE, DRUPE_HOST_TABLE, drupe_text_get(&s.entries));
+        add_machine(out);
         status = drupe_text_check(&s.entries);
     }
     if (status == DRUPE_OK) status = drupe_text_check(out);

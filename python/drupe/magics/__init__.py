@@ -57,6 +57,8 @@ def register(shell):
         for kind in kinds.replace("body", "cell").split():
             table[kind][name] = lazy
     table["line"]["config"] = _Config(shell, table["line"]["config"])
+    if "debug" in table["line"]:
+        table["line"]["debug"] = _Debug(shell, table["line"]["debug"])
     if "Drupe" in shell.config:
         shell.events.register("pre_execute", _settings_of(shell))
     shell.input_transformers_cleanup.append(_Bodies(shell))
@@ -74,6 +76,19 @@ class _Config(Lazy):  # %config, which gets to know the settings of Drupe when i
             table["config"] = self._name
         settings.of(self._shell)
         return self._name
+
+
+class _Debug(Lazy):  # %debug, which knows kernels once one has failed
+    __doc__ = Lazy.__dict__["__doc__"]
+
+    def _load(self):
+        from drupe.magics import replay
+
+        table = self._shell.magics_manager.magics["line"]
+        made = replay.Debug(self._shell, self._name)
+        if table.get("debug") is self:
+            table["debug"] = made
+        return made
 
 
 def is_ours(magic):

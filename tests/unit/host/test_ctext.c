@@ -75,6 +75,40 @@ static void mistakes_are_named(void **state)
     drupe_text_clear(&out);
 }
 
+/* Not a byte of it is touched, and messages keep its lines. */
+static void tables_stay_as_they_are(void **state)
+{
+    (void)state;
+    drupe_text out = {0};
+    static const char text[] = "kernel void f(int x) {\n#if";
+    assert_int_equal(drupe_host_code_table(text, strlen(text), false, &out), DRUPE_OK);
+    assert_non_null(strstr(drupe_text_get(&out), "#line 1 \"program.c\"\nkernel void f(int x) {\n#if\n"));
+    assert_null(strstr(drupe_text_get(&out), "#include"));
+    drupe_text_clear(&out);
+    assert_int_equal(drupe_host_code_table("a\0b", 3, true, &out), DRUPE_E_INVALID);
+    drupe_text_clear(&out);
+}
+
+static void options_are_told_apart(void **state)
+{
+    (void)state;
+    drupe_host_options options;
+    assert_int_equal(drupe_host_options_read("-O1 -drupe-table\t-lm  x.o -DA=-drupe-quick", &options),
+                     DRUPE_OK);
+    assert_true(options.table);
+    assert_int_equal(options.nfirst, 2);
+    assert_int_equal(options.nlinked, 2);
+    assert_string_equal(options.first[1], "-DA=-drupe-quick");
+    free(options.text);
+    assert_int_equal(drupe_host_options_read(NULL, &options), DRUPE_OK);
+    assert_false(options.table);
+    free(options.text);
+    char many[DRUPE_HOST_OPTIONS * 3 + 8] = "";
+    for (unsigned i = 0; i <= DRUPE_HOST_OPTIONS; i++) strcat(many, "-g ");
+    assert_int_equal(drupe_host_options_read(many, &options), DRUPE_E_INVALID);
+    free(options.text);
+}
+
 /* Whatever stands in the text, nothing behind its end is read: it lies in memory of just its size. */
 static void any_text(void **state)
 {
@@ -108,10 +142,9 @@ static void any_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_found),
-        cmocka_unit_test(branches_are_followed),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(any_text),
+        cmocka_unit_test(kernels_are_found),      cmocka_unit_test(branches_are_followed),
+        cmocka_unit_test(mistakes_are_named),     cmocka_unit_test(tables_stay_as_they_are),
+        cmocka_unit_test(options_are_told_apart), cmocka_unit_test(any_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

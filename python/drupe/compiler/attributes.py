@@ -1,0 +1,95 @@
+"""What stands behind a dot: attributes of arrays, tuples, numbers, modules."""
+from drupe.compiler import operators, places, tree, types
+from drupe.compiler.messages import KernelError
+from drupe.compiler.types import Scalar
+from drupe.compiler.values import Elements, Items, Known, Method, Number, Place, Reference, constant
+
+_ABSENT = object()
+
+
+def attribute(low, owner, name):
+    """owner.name"""
+    for kind, function in _BY_KIND:
+        if isinstance(owner, kind):
+            return function(low, owner, name)
+    raise KernelError("DK011", "%s has no attribute %r." % (owner.type, name))
+
+
+def _of_array(low, array, name):
+    if name == "shape":
+        return Items(list(array.shape))
+    if name == "ndim":
+        return constant(len(array.shape))
+    if name == "size":
+        return places.size(low, array)
+    if name == "dtype":
+        import numpy
+
+        return Known(numpy.dtype(array.dtype))
+    if name in ("itemsize", "nbytes"):
+        width = constant(types.SIZES[array.dtype])
+        return width if name == "itemsize" else operators.binary(low, "*", places.size(low, array), width)
+    if name == "T":
+        packed = array.packed and len(array.shape) < 2
+        return Elements(array.dtype, array.buffer, array.shape[::-1], array.strides[::-1], array.offset, packed,
+                        array.name)
+    remedy = "Device memory does not grow: write into `out[i]`." if name in ("append", "resize", "extend") else \
+        "A kernel works on elements: write a loop, or do this outside of the kernel with drupe.array."
+    raise KernelError("DK011", "%r is not among what an array has in a kernel (shape, size, ndim, dtype, T)." % name,
+                      remedy)
+
+
+def _of_tuple(low, owner, name):
+    fields = getattr(owner.cls, "_fields", ())
+    if name in fields:
+        return owner.items[fields.index(name)]
+    if name in ("append", "extend"):
+        raise KernelError("DK011", "A tuple has no %s(): device memory does not grow." % name, "Write into `out[i]`.")
+    raise KernelError("DK011", "A tuple has no attribute %r%s." % (
+        name, "; its fields are " + ", ".join(fields) if fields else ""))
+
+
+def _of_number(low, number, name):
+    if name in ("real", "imag"):
+        if number.scalar.kind < 3:
+            return number if name == "real" else operators.cast(low, constant(0), number.scalar)
+        part = types.real_of(number.expr.type)
+        scalar = Scalar(types.real_of(number.scalar.name), number.scalar.weak)
+        return Number(scalar, tree.Call(part, name, [number.expr]))
+    if name == "dtype":
+        import numpy
+
+        return Known(numpy.dtype(number.scalar.name))
+    if name in ("conjugate", "conj", "item", "astype", "is_integer"):
+        return Method(number, name)
+    raise KernelError("DK011", "A number (%s) has no attribute %r in a kernel." % (number.type, name))
+
+
+def _of_known(low, owner, name):
+    thing = owner.value
+    module = getattr(thing, "__name__", "")
+    if name == "fp64" and module == "drupe":
+        return constant(low.fp64)
+    found = getattr(thing, name, _ABSENT)
+    if found is _ABSENT:
+        raise KernelError("DK011", "%s has no attribute %r." % (owner, name))
+    return low.known_value(found)
+
+
+def _of_place(low, owner, name):
+    if name == "dimensions":
+        return constant(owner.dims)
+    if name == "leader":
+        query = tree.Query("int64", "sub_group_local_id") if owner.kind == "SubGroup" else low.linear("local")
+        return Number(types.BOOL, tree.Binary("bool", "==", query, tree.Const("int64", 0)))
+    return Method(owner, name)
+
+
+def _of_reference(low, owner, name):
+    if name in ("memory_order", "memory_scope"):
+        return constant(owner.order if name == "memory_order" else owner.scope)
+    return Method(owner, name)
+
+
+_BY_KIND = ((Elements, _of_array), (Items, _of_tuple), (Number, _of_number), (Known, _of_known), (Place, _of_place),
+            (Reference, _of_reference))

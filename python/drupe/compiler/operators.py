@@ -1,0 +1,324 @@
+"""Operators: what Python and NumPy mean by them, as casts, C operators and functions of the library."""
+import ast
+import operator
+
+from drupe.compiler import tree, types
+from drupe.compiler.messages import KernelError
+from drupe.compiler.types import BOOL, FLOAT, INT, Scalar
+from drupe.compiler.values import Number, constant, stored
+
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+         ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.MatMult: "@",
+         ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_FOLD = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+         "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
+         "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+         ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_COMPLEX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "==": "eq", "!=": "ne"}
+_MOST_FOLDED = 1 << 62
+
+
+def limits(name):
+    """The least and greatest value of an integer type."""
+    bits = 8 * types.SIZES[name]
+    return (0, (1 << bits) - 1) if name in types.UNSIGNED else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+# --- Casts -------------------------------------------------------------------------------------------------
+
+def cast(low, number, scalar):
+    """The number as a value of another Scalar."""
+    name = stored(scalar, low.fp64)
+    if name == "float64" and not low.fp64:
+        raise KernelError("DK018", "%s has no float64." % low.device_name, "Compute in float32: numpy.float32(x).")
+    if number.const is not None and number.scalar.weak:
+        return _cast_const(low, number, scalar, name)
+    if number.expr.type == name:
+        return Number(scalar, number.expr, number.const, number.low)
+    return Number(scalar, convert(number.expr, name), None, number.low if _keeps(number, name) else None)
+
+
+def _keeps(number, name):
+    """Whether an integer's lower bound holds in the other type, which may have fewer bits."""
+    if name not in types.INTEGERS or number.low is None:
+        return False
+    return number.expr.type in types.INTEGERS and types.SIZES[name] >= types.SIZES[number.expr.type] and (
+        number.low >= 0 or name in types.SIGNED)
+
+
+def _cast_const(low, number, scalar, name):
+    value = number.const
+    if scalar.kind == 1:
+        least, most = limits(name)
+        value = int(value)
+        if not least <= value <= most:
+            raise KernelError("DK019", "%d does not fit %s, whose values are %d to %d." % (value, name, least, most),
+                              "Cast the other operand to a wider type, such as numpy.int64(x).")
+    else:
+        value = (bool, int, float, complex)[scalar.kind](value)
+    return Number(scalar, tree.Const(name, value), value if scalar.weak else None,
+                  int(value) if scalar.kind < 2 else None)
+
+
+def convert(expr, name):
+    """The tree of a cast by the names of types; a complex number loses its imaginary part."""
+    have = expr.type
+    if have == name:
+        return expr
+    if have in types.COMPLEX:
+        if name in types.COMPLEX:
+            return tree.Cast(name, expr)
+        if name == "bool":
+            zero = tree.Const(types.real_of(have), 0.0)
+            return tree.Call("bool", "ne", [expr, tree.Call(have, "complex", [zero, zero])])
+        return convert(tree.Call(types.real_of(have), "real", [expr]), name)
+    if name in types.COMPLEX:
+        real = types.real_of(name)
+        return tree.Call(name, "complex", [convert(expr, real), tree.Const(real, 0.0)])
+    if name == "bool":
+        zero = tree.Const(have, 0 if have in types.INTEGERS else 0.0)
+        return tree.Binary("bool", "!=", expr, zero)
+    return tree.Cast(name, expr)
+
+
+def truth(low, number):
+    """A bool of the tree: whether Python takes the number for true."""
+    if number.const is not None:
+        return tree.Const("bool", bool(number.const))
+    return convert(number.expr, "bool")
+
+
+# --- Two operands ------------------------------------------------------------------------------------------
+
+def _refuse(sign, a, b):
+    raise KernelError("DK012", "%s %s %s is not defined." % (a.type, sign, b.type))
+
+
+def binary(low, sign, a, b):
+    """a sign b of two Numbers."""
+    folded = _folded(low, sign, a, b)
+    if folded is not None:
+        return folded
+    if sign in COMPARISONS:
+        return _compare(low, sign, a, b)
+    if sign == "@":
+        _refuse(sign, a, b)
+    if sign in "+-*":
+        return _ring(low, sign, a, b)
+    return {"/": _divide, "//": _floor, "%": _floor, "**": _power, "<<": _shift, ">>": _shift}.get(sign, _bits)(
+        low, sign, a, b)
+
+
+def _folded(low, sign, a, b):
+    if a.const is None or b.const is None or not (a.scalar.weak and b.scalar.weak):
+        return None
+    try:
+        if sign in ("<<", "**") and abs(b.const) > 64:
+            return None
+        value = _FOLD[sign](a.const, b.const)
+    except (TypeError, ArithmeticError, ValueError):
+        return None
+    if types.of_number(value) is None or (isinstance(value, int) and abs(value) >= _MOST_FOLDED):
+        return None
+    return constant(value, fp64=low.fp64)
+
+
+def _both(low, a, b, scalar):
+    return cast(low, a, scalar), cast(low, b, scalar)
+
+
+def _arith(low, scalar, sign, a, b, wraps=False, bound=None):
+    """A C operator on two operands of one type; float16 is computed in float32."""
+    name = stored(scalar, low.fp64)
+    if name == "float16":
+        x, y = tree.Cast("float32", a.expr), tree.Cast("float32", b.expr)
+        return Number(scalar, tree.Cast("float16", tree.Binary("float32", sign, x, y)))
+    return Number(scalar, tree.Binary(name, sign, a.expr, b.expr, wraps), None, bound)
+
+
+def _ring(low, sign, a, b):
+    scalar = types.common(a.scalar, b.scalar)
+    if scalar == BOOL:
+        scalar = INT
+    if scalar.name == "bool":
+        if sign == "-":
+            raise KernelError("DK012", "bool_ - bool_ is not defined.", "Use ^ or `not`.")
+        return Number(scalar, tree.Binary("bool", "||" if sign == "+" else "&&", a.expr, b.expr))
+    x, y = _both(low, a, b, scalar)
+    if scalar.kind == 3:
+        return Number(scalar, tree.Call(x.expr.type, _COMPLEX[sign], [x.expr, y.expr]))
+    bound = _bound(sign, x, y) if scalar.kind == 1 and scalar.weak else None
+    neutral = _neutral(sign, x, y) if scalar.kind == 1 else None
+    return neutral or _arith(low, scalar, sign, x, y, scalar.kind == 1 and not scalar.weak, bound)
+
+
+def _neutral(sign, x, y):
+    """x + 0, x*1 and such, of integers."""
+    zero, one = (isinstance(y.expr, tree.Const) and y.expr.value == v for v in (0, 1))
+    if (sign in "+-" and zero) or (sign == "*" and one):
+        return x
+    zero, one = (isinstance(x.expr, tree.Const) and x.expr.value == v for v in (0, 1))
+    if (sign == "+" and zero) or (sign == "*" and one):
+        return y
+    return None
+
+
+def _bound(sign, a, b):
+    """The least value of a sum, difference or product of Python ints."""
+    if a.low is None or b.low is None:
+        return a.low - b.const if sign == "-" and a.low is not None and b.const is not None else None
+    if sign == "+":
+        return a.low + b.low
+    if sign == "*":
+        return a.low * b.low if a.low >= 0 and b.low >= 0 else None
+    return a.low - b.const if b.const is not None else None
+
+
+def _divide(low, sign, a, b):
+    scalar = types.divided(a.scalar, b.scalar)
+    x, y = _both(low, a, b, scalar)
+    if scalar.kind == 3:
+        return Number(scalar, tree.Call(x.expr.type, "div", [x.expr, y.expr]))
+    return _arith(low, scalar, "/", x, y)
+
+
+def call(low, scalar, name, *operands):
+    """A function of the library on operands of this Scalar, which it gives back; float16 by way of float32."""
+    if scalar.name == "float16":
+        done = tree.Call("float32", name, [tree.Cast("float32", one.expr) for one in operands])
+        return Number(scalar, tree.Cast("float16", done))
+    return Number(scalar, tree.Call(stored(scalar, low.fp64), name, [one.expr for one in operands]))
+
+
+def _whole(scalar):
+    """Operations of integers on bools count in these."""
+    return (INT if scalar.weak else Scalar("int8")) if scalar.name == "bool" else scalar
+
+
+def _floor(low, sign, a, b):
+    scalar = _whole(types.common(a.scalar, b.scalar))
+    if scalar.kind == 3:
+        _refuse(sign, a, b)
+    x, y = _both(low, a, b, scalar)
+    if scalar.kind == 1 and x.natural and y.positive:
+        return Number(scalar, tree.Binary(x.expr.type, sign, x.expr, y.expr), None, 0)
+    done = call(low, scalar, "floordiv" if sign == "//" else "mod", x, y)
+    done.low = 0 if scalar.kind == 1 and y.positive and (sign == "%" or x.natural) else None
+    return done
+
+
+def _power(low, sign, a, b):
+    scalar = _whole(types.common(a.scalar, b.scalar))
+    if scalar == INT and b.const is not None and b.const < 0:
+        scalar = FLOAT
+    if b.const in (2, 2.0) and scalar.kind != 3 and (scalar.kind == 2 or scalar.kind == a.scalar.kind):
+        x = low.once(cast(low, a, scalar))
+        return _arith(low, scalar, "*", x, x, scalar.kind == 1 and not scalar.weak,
+                      0 if scalar.kind == 1 and scalar.weak else None)
+    if b.const == 0.5 and scalar.kind == 2:
+        return call(low, scalar, "sqrt", cast(low, a, scalar))
+    done = call(low, scalar, "pow", *_both(low, a, b, scalar))
+    done.low = 0 if scalar == INT and a.natural else None
+    return done
+
+
+def _shift(low, sign, a, b):
+    scalar = _whole(types.common(a.scalar, b.scalar))
+    if scalar.kind > 1:
+        _refuse(sign, a, b)
+    x, y = _both(low, a, b, scalar)
+    name = stored(scalar)
+    bound = 0 if x.natural and (sign == ">>" or scalar.weak) else None
+    if isinstance(y.expr, tree.Const) and 0 <= y.expr.value < 8 * types.SIZES[name]:
+        return Number(scalar, tree.Binary(name, sign, x.expr, y.expr), None, bound)
+    return Number(scalar, tree.Call(name, "shl" if sign == "<<" else "shr", [x.expr, y.expr]), None, bound)
+
+
+def _bits(low, sign, a, b):
+    scalar = types.common(a.scalar, b.scalar)
+    if scalar.kind > 1:
+        _refuse(sign, a, b)
+    x, y = _both(low, a, b, scalar)
+    if scalar.kind == 0:
+        op = {"&": "&&", "|": "||", "^": "!="}[sign]
+        return Number(scalar, tree.Binary("bool", op, x.expr, y.expr))
+    natural = (x.natural or y.natural) if sign == "&" else x.natural and y.natural
+    return Number(scalar, tree.Binary(x.expr.type, sign, x.expr, y.expr), None, 0 if natural else None)
+
+
+# --- Comparisons -------------------------------------------------------------------------------------------
+
+def _compare(low, sign, a, b):
+    result = BOOL if a.scalar.weak and b.scalar.weak else Scalar("bool")
+    scalar = _compared(a, b)
+    if scalar is None:
+        return Number(result, _mixed(sign, a, b))
+    x, y = _both(low, a, b, scalar)
+    if scalar.kind == 3:
+        if sign not in ("==", "!="):
+            _refuse(sign, a, b)
+        return Number(result, tree.Call("bool", _COMPLEX[sign], [x.expr, y.expr]))
+    if x.expr.type == "float16":
+        x, y = (Number(scalar, tree.Cast("float32", one.expr)) for one in (x, y))
+    return Number(result, tree.Binary("bool", sign, x.expr, y.expr))
+
+
+def _compared(a, b):
+    """What two numbers are compared in; None for signed with uint64, of which no integer type holds both."""
+    scalar = types.common(a.scalar, b.scalar)
+    if a.scalar.kind == 1 == b.scalar.kind:
+        names = {a.scalar.name, b.scalar.name}
+        if "uint64" in names:
+            other = a if b.scalar.name == "uint64" else b
+            return Scalar("uint64") if other.natural or other.scalar.name in types.UNSIGNED else None
+        if a.scalar.weak != b.scalar.weak:
+            return Scalar("int64")
+    if scalar.kind == 0:
+        return Scalar("int32")
+    return scalar
+
+
+def _mixed(sign, a, b):
+    """A signed integer and a uint64: one below zero is less, and others compare as uint64."""
+    flipped = a.scalar.name == "uint64"
+    signed, other = (b, a) if flipped else (a, b)
+    zero = tree.Const(signed.expr.type, 0)
+    negative = tree.Binary("bool", "<", signed.expr, zero)
+    x, y = tree.Cast("uint64", signed.expr), other.expr
+    plain = tree.Binary("bool", sign, y, x) if flipped else tree.Binary("bool", sign, x, y)
+    below = sign in ("!=", *((">", ">=") if flipped else ("<", "<=")))
+    return tree.Select("bool", negative, tree.Const("bool", below), plain)
+
+
+# --- One operand -------------------------------------------------------------------------------------------
+
+def unary(low, op, a):
+    """-a, +a, ~a; `not` is truth()'s affair."""
+    if a.const is not None and a.scalar.weak and not (isinstance(op, ast.Invert) and a.scalar.kind > 1):
+        value = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(op)](a.const)
+        if not isinstance(value, int) or abs(value) < _MOST_FOLDED:
+            return constant(value, fp64=low.fp64)
+    scalar = INT if a.scalar == BOOL else a.scalar
+    a = cast(low, a, scalar)
+    if isinstance(op, ast.UAdd):
+        return a
+    if isinstance(op, ast.Invert):
+        if scalar.kind > 1:
+            raise KernelError("DK012", "~%s is not defined." % a.type)
+        return Number(scalar, tree.Unary(a.expr.type, "!" if scalar.kind == 0 else "~", a.expr))
+    if scalar.kind == 0:
+        raise KernelError("DK012", "-bool_ is not defined.", "Use `not`, or ~.")
+    if scalar.kind == 3 or (scalar.kind == 1 and not scalar.weak):
+        return Number(scalar, tree.Call(a.expr.type, "neg", [a.expr]))
+    return Number(scalar, tree.Unary(a.expr.type, "-", a.expr))
+
+
+def select(low, cond, a, b):
+    """One of two Numbers by a bool of the tree."""
+    scalar = types.common(a.scalar, b.scalar) if a.scalar != b.scalar else a.scalar
+    x, y = _both(low, a, b, scalar)
+    if isinstance(cond, tree.Const):
+        return x if cond.value else y
+    bound = None if x.low is None or y.low is None else min(x.low, y.low)
+    return Number(scalar, tree.Select(x.expr.type, cond, x.expr, y.expr), None, bound)

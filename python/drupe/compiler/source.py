@@ -1,0 +1,64 @@
+"""From a function to its source: the tree of its def, with the lines and columns of the file or cell it stands in."""
+import ast
+import inspect
+import linecache
+
+from drupe.compiler.messages import KernelError
+
+
+class Source:
+    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`."""
+
+    def __init__(self, function):
+        self.function, self.name = function, function.__name__
+        code = getattr(function, "__code__", None)
+        if code is None:
+            raise KernelError("DK001", "%r is not a function that is written in Python." % (self.name,),
+                              "Put the decorator above a def.")
+        self.filename = code.co_filename
+        lines = _lines(function, code)
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        try:
+            tree = ast.parse("".join(line[indent:] if line[:indent].isspace() or not indent else line
+                                     for line in lines))
+        except SyntaxError:
+            raise KernelError("DK001", "The source of %s() is not a def of its own." % self.name,
+                              "Write it as a function of several lines.") from None
+        self.node = next((one for one in ast.walk(tree)
+                          if isinstance(one, ast.FunctionDef) and one.name == self.name), None)
+        if self.node is None:
+            raise KernelError("DK001", "%s is not a def: a lambda has no statements to compile." % self.name,
+                              "Write it as a function: def name(...): ...")
+        self.first = code.co_firstlineno
+        self._lines = lines
+        self._move(tree, indent)
+
+    def _move(self, tree, indent):
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                node.lineno += self.first - 1
+                node.end_lineno += self.first - 1
+                node.col_offset += indent
+                node.end_col_offset += indent
+
+    def line(self, number):
+        """A line of the file, without its end."""
+        at = number - self.first
+        return self._lines[at].rstrip() if 0 <= at < len(self._lines) else ""
+
+    @property
+    def text(self):
+        return "".join(self._lines)
+
+
+def _lines(function, code):
+    try:
+        lines = inspect.getsourcelines(function)[0]
+    except (OSError, TypeError):
+        linecache.checkcache(code.co_filename)
+        raise KernelError("DK001", "The source of %s() is not known: it was made by exec() or typed where nothing "
+                          "keeps what is typed." % function.__name__,
+                          "Write it in a cell or in a file.") from None
+    if not lines:
+        raise KernelError("DK001", "The source of %s() is empty." % function.__name__)
+    return lines
