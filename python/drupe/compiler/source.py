@@ -7,10 +7,17 @@ from drupe.compiler.messages import KernelError
 
 
 class Source:
-    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`."""
+    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`.
+
+    A function that was made of a part of another one has `_cut`: its def, and the Source of the other."""
 
     def __init__(self, function):
         self.function, self.name = function, function.__name__
+        cut = getattr(function, "_cut", None)
+        if cut is not None:
+            self.node, whole = cut
+            self.filename, self.first, self._lines = whole.filename, whole.first, whole._lines
+            return
         code = getattr(function, "__code__", None)
         if code is None:
             raise KernelError("DK001", "%r is not a function that is written in Python." % (self.name,),
