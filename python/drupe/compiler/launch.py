@@ -185,6 +185,10 @@ class Variant:
         self.kernel = self.program = self.tier = None
         self.failures = function.failures
 
+    def source_line(self, number):
+        """A line of the user's source, of the kernel or of a function that it calls."""
+        return next((text for text in (one.line(number) for one in self.function.sources) if text), "")
+
 
 def dialect_of(device):
     """What a device's kernels are written in; None where it compiles nothing."""

@@ -21,12 +21,14 @@ _FORMATS = {"int64": "%ld", "uint64": "%lu", "uint32": "%u", "float64": "%.15g",
             "bool": "%s"}
 
 
-def head_of(body, typedefs, separator="typedef %s %s;"):
-    """The typedefs of the names that a text has."""
+def head_of(body, typedefs, plain="typedef {kind} {name};"):
+    """The typedefs of the names that a text has; `plain`: how those are written that are no structures."""
     found = set(re.findall(r"\b[iufc]\d{1,3}\b", body))
     found |= {"f32"} if "c64" in found else set()
     found |= {"f64"} if "c128" in found else set()
-    return "\n".join(separator % (typedefs[name], name) for name in typedefs if name in found)
+    structure = "typedef {kind} {name};"
+    return "\n".join((structure if name[0] == "c" else plain).format(kind=typedefs[name], name=name)
+                     for name in typedefs if name in found)
 
 
 def print_call(printer, parts, formats, function):
@@ -202,7 +204,7 @@ class Kernel(text.Program):
         return plan, params
 
     def _head(self, body):
-        types_ = head_of(body, _TYPEDEFS)
+        types_ = head_of(body, _TYPEDEFS, "#define {name} {kind}")  # drivers tell kernels' parameters as they are written
         pragmas = ["OPENCL FP_CONTRACT OFF"]
         if re.search(r"\b(f64|c128)\b", body):
             pragmas.append("OPENCL EXTENSION cl_khr_fp64 : enable")

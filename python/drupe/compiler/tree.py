@@ -262,6 +262,8 @@ class Function:
     dims: int = 1
     barriers: bool = False
     failures: bool = False  # it has Checks
+    watched: list = field(default_factory=list)  # (globals, name, object) that were compiled in
+    sources: list = field(default_factory=list)  # source.Source of all functions in it
 
 
 def children(node):

@@ -1,0 +1,107 @@
+"""Kernels that look at what they do: `assert`, and every index where `checked=True`.
+
+Such a kernel has one more argument, a record of what failed first. A host function behind it on the queue reads the
+record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It names the
+work-item and the line, and holds what simulator.replay() needs to run that work-group again.
+"""
+ASSERT, BOUNDS = 1, 2
+_FIELDS = 5  # code, line, linear global id, two values
+_LIMIT = 1 << 28  # bytes of arguments that are copied for a replay
+
+
+class Launch:
+    """One launch of a kernel, as it can be run again: `args` are those that it had, where `copied` says which are
+    copies that were made before."""
+
+    def __init__(self, kernel, variant, space, args):
+        self.kernel, self.variant, self.space = kernel, variant, space
+        self.args, self.copied = tuple(args), set()
+
+    def keep(self, limit=_LIMIT):
+        """Copy what the kernel may write, as long as it is not more than `limit` bytes."""
+        changed = {param.source[1][0] for param in self.variant.function.params
+                   if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
+        args, room = list(self.args), limit
+        for at in sorted(changed):
+            array = args[at]
+            if not hasattr(array, "nbytes") or array.nbytes > room:
+                continue
+            room -= array.nbytes
+            args[at] = array.copy()
+            self.copied.add(at)
+        self.changed, self.args = changed, tuple(args)
+
+
+class KernelFailure(AssertionError):
+    """What a work-item found wrong. `line` is that of the user's source, `work_item` its global id, `launch` what
+    simulator.replay() takes."""
+
+    def __init__(self, text, line, work_item, launch):
+        super().__init__(text)
+        self.line, self.work_item, self.launch = line, work_item, launch
+
+
+def launch(kernel, variant, space, wait_for, args):
+    """Launch a kernel that has checks; the event of the look behind it."""
+    import drupe.array as da
+
+    queue = _queue_of(args)
+    record = da.zeros(_FIELDS, dtype="int64", usm_type="shared", sycl_queue=queue)
+    done = Launch(kernel, variant, space, args)
+    if replay_wanted(kernel):
+        done.keep()
+    given = (*args, record)
+    plan = [("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params]
+    kernel._launcher.add(given, space, variant.kernel, plan, variant.form, variant.watched,
+                         local=variant.local if variant.form == "range" else None, grain=variant.grain)
+    kernel._launcher(space, wait_for, given)
+
+    def look(memory):
+        _look(done, memory)
+
+    look.__name__ = look.__qualname__ = kernel.__name__
+    return queue.host_task(look, (record.usm_data,))
+
+
+def replay_wanted(kernel):
+    """Whether arguments are copied before a kernel runs: in checked mode, or by %config Drupe.replay."""
+    import sys
+
+    settings = sys.modules.get("drupe.magics.settings")
+    return bool(kernel.checked or (settings is not None and getattr(settings, "replay", False)))
+
+
+def _queue_of(args):
+    for one in args:
+        if isinstance(one, tuple):
+            found = _queue_of(one)
+            if found is not None:
+                return found
+        elif hasattr(one, "queue"):
+            return one.queue
+    return None
+
+
+def _look(done, memory):
+    """Raise what the record says."""
+    code, line, place, first, second = memoryview(memory).cast("B").cast("q")[:_FIELDS]
+    if not code:
+        return
+    item = work_item_of(done.space, place)
+    source = done.variant.source_line(line)
+    if code & 0xffffffff == BOUNDS:
+        what = "the index %d is outside of a dimension of %d elements" % (first, second)
+    else:
+        what = "an assertion does not hold"
+    raise KernelFailure("%s, in work-item %s, line %d of %s(): %s" % (
+        what, item if len(item) > 1 else item[0], line, done.kernel.__name__, source.strip()), line, item, done)
+
+
+def work_item_of(space, place):
+    """The global id of a linear one: a tuple in the user's order."""
+    whole = getattr(space, "global_range", space)
+    found = []
+    for extent in reversed(whole):
+        found.append(place % extent)
+        place //= extent
+    return tuple(reversed(found))
