@@ -3,7 +3,10 @@
 Functions that make arrays make them on the device. Others compute there what is given arrays of a device, and are
 NumPy's own for numbers.
 """
+import functools
+import importlib
 import sys
+import types
 
 from drupe import _engine
 
@@ -47,18 +50,12 @@ class Names:
         self.__dict__.update(_numpys=numpys, _ours=ours, __name__=numpys.__name__)
 
     def __getattr__(self, name):
-        import importlib
-
-        numpys = importlib.import_module(self._numpys) if isinstance(self._numpys, str) else self._numpys
-        theirs = getattr(numpys, name)
+        theirs = getattr(self._numpys, name)
         found = self._instead(name, theirs)
         self.__dict__[name] = found
         return found
 
     def _instead(self, name, theirs):
-        import importlib
-        import types
-
         if isinstance(theirs, types.ModuleType):
             if theirs.__name__ in ("numpy.random", "numpy.linalg", "numpy.fft"):
                 return Names(theirs, "drupe.array." + name)
@@ -76,25 +73,24 @@ class Names:
         return "<numpy on devices>"
 
 
+@functools.lru_cache(maxsize=None)
+def module():
+    """numpy as an offload function sees it."""
+    import numpy
+
+    return Names(numpy, "drupe.array")
+
+
 def instead_of(thing):
     """What stands for a module or a function of NumPy; None for anything else."""
     import numpy
 
     if thing is numpy:
-        return MODULE
+        return module()
     for path in ("random", "linalg", "fft"):
         if thing is getattr(numpy, path):
-            return getattr(MODULE, path)
+            return getattr(module(), path)
     name = getattr(thing, "__name__", None)
     if callable(thing) and not isinstance(thing, type) and isinstance(name, str) and getattr(numpy, name, None) is thing:
-        return getattr(MODULE, name)
+        return getattr(module(), name)
     return None
-
-
-def __getattr__(name):
-    if name != "MODULE":
-        raise AttributeError(name)
-    import numpy
-
-    globals()["MODULE"] = found = Names(numpy, "drupe.array")
-    return found

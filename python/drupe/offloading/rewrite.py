@@ -12,9 +12,8 @@ A loop that is not parallel is called in the same way where it can be compiled, 
 import ast
 import copy
 
-from drupe.compiler.names import Names
-from drupe.compiler.source import Source
 from drupe.compiler.messages import KernelError
+from drupe.compiler.source import Source
 from drupe.offloading import flow, loops, numpy_names, parallel
 from drupe.offloading.outside import Outside, statements
 
@@ -61,7 +60,7 @@ class Rewritten:
     def _made(self, function):
         given = {name: thing for name in self._loaded_outside()
                  if (thing := numpy_names.instead_of(self.outside.name(name))) is not None}
-        given.update({loop.name: loop for loop in self.loops}, drupe_range=range, drupe_numpy=numpy_names.MODULE)
+        given.update({loop.name: loop for loop in self.loops}, drupe_range=range, drupe_numpy=numpy_names.module())
         made = self.outside.make(self.node, given, self.source.filename)
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return made
@@ -186,7 +185,3 @@ class Rewritten:
         names = flow.stored(stmt) & self.outside.shared
         return "%r is a variable of another function, too" % min(names) if names else None
 
-
-def check(source):
-    """Names() of a piece, for its errors."""
-    return Names(source)
