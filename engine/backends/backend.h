@@ -25,6 +25,10 @@
 typedef struct drupe_backend drupe_backend;
 typedef struct drupe_text drupe_text; /* base.h */
 
+/* What is special about a source: program_traits(). */
+#define DRUPE_BUILD_TAKEN 1u /* it is taken, although DRUPE_INFO_LANGUAGES may not name its language */
+#define DRUPE_BUILD_QUICK 2u /* it is built in less time than a look into the disk cache takes */
+
 /* What every engine object begins with. */
 typedef struct drupe_object {
     _Atomic(uint32_t) references;
@@ -183,6 +187,8 @@ struct drupe_backend {
      * is a program of the machine: text for the key of the disk cache, malloc'ed, taken by core; NULL if
      * nothing does. After a failure the cache is left alone. */
     drupe_status (*program_tools)(drupe_device *device, drupe_language language, char **tools);
+    /* (opt) What is special about this source: a set of DRUPE_BUILD_*. */
+    uint32_t (*program_traits)(drupe_device *device, const drupe_source *source);
 
     /* --- submissions --- */
     /* Core has checked what it can know: that arguments fit what kernel_arg() says and the device's limits,

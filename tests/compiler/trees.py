@@ -21,7 +21,8 @@ typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *para
   void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;
 """
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
-            "-Wno-unused-but-set-variable", "-Wno-unused-label", "-Wno-sign-compare"]
+            "-Wno-unused-but-set-variable", "-Wno-unused-label", "-Wno-sign-compare", "-Wno-tautological-compare",
+            "-Wno-maybe-uninitialized", "-Wno-type-limits"]
 COMPILERS = {"gcc": ["gcc", "-std=gnu11", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC",
                      *WARNINGS], "tcc": ["tcc"]}
 

@@ -75,6 +75,7 @@
     X(TYPE, program_advice, (drupe_device * device, drupe_language language), (device, language), device)    \
     X(STATUS, program_tools, (drupe_device * device, drupe_language language, char **tools),                 \
       (device, language, tools), device)                                                                     \
+    X(TYPE, program_traits, (drupe_device * device, const drupe_source *source), (device, source), device)   \
     X(STATUS, kernel_open, (drupe_kernel * kernel, const char *name), (kernel, name), kernel)                \
     X(VOID, kernel_close, (drupe_kernel * kernel), (kernel), kernel)                                         \
     X(STATUS, kernel_number, (drupe_kernel * kernel, drupe_kernel_key key, uint64_t * value),                \

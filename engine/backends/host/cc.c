@@ -30,12 +30,25 @@ static bool is_linked(const char *word)
     return strncmp(word, "-l", 2) == 0 || ends_in(word, ".o") || ends_in(word, ".a") || ends_in(word, ".so");
 }
 
+#define QUICK "-drupe-quick"
+
 /* False: the word is for the compiler. */
 static bool take_ours(drupe_host_options *options, const char *word)
 {
-    if (strcmp(word, "-drupe-table") != 0) return false;
-    options->table = true;
-    return true;
+    const bool table = strcmp(word, "-drupe-table") == 0, quick = strcmp(word, QUICK) == 0;
+    options->table |= table;
+    options->quick |= quick;
+    return table || quick;
+}
+
+bool drupe_host_options_quick(const char *text)
+{
+    static const char blanks[] = " \t\n";
+    for (const char *at = text; at && (at = strstr(at, QUICK)); at++) {
+        const char end = at[strlen(QUICK)];
+        if ((at == text || strchr(blanks, at[-1])) && strchr(blanks, end)) return true;
+    }
+    return false;
 }
 
 drupe_status drupe_host_options_read(const char *text, drupe_host_options *options)
@@ -86,6 +99,28 @@ static drupe_status leave_ours_out(drupe_text *messages)
 /* --- The process -----------------------------------------------------------------------------------------
  */
 
+/* Functions of the C library whose last bit is the library's affair: compilers know better ones for constants
+ * and for some powers. */
+#define ONE(name)  "-fno-builtin-" name
+#define BOTH(name) ONE(name), ONE(name "f")
+
+/* What makes a text with a table of its own give the same bits, and errors, by every compiler. */
+static const char *const table[] = {"-ffp-contract=off", "-Werror=implicit-function-declaration",
+                                    BOTH("acos"),        BOTH("acosh"),
+                                    BOTH("asin"),        BOTH("asinh"),
+                                    BOTH("atan"),        BOTH("atan2"),
+                                    BOTH("atanh"),       BOTH("cbrt"),
+                                    BOTH("cos"),         BOTH("cosh"),
+                                    BOTH("erf"),         BOTH("erfc"),
+                                    BOTH("exp"),         BOTH("exp2"),
+                                    BOTH("expm1"),       BOTH("hypot"),
+                                    BOTH("lgamma"),      BOTH("log"),
+                                    BOTH("log10"),       BOTH("log1p"),
+                                    BOTH("log2"),        BOTH("pow"),
+                                    BOTH("sin"),         BOTH("sincos"),
+                                    BOTH("sinh"),        BOTH("tan"),
+                                    BOTH("tanh"),        BOTH("tgamma")};
+
 static drupe_status run(const char *compiler, const drupe_host_options *options, const char *path,
                         drupe_span text, drupe_text *messages)
 {
@@ -100,11 +135,10 @@ static drupe_status run(const char *compiler, const drupe_host_options *options,
                                         "-fno-math-errno",
                                         "-fstack-clash-protection", /* a full stack is a fault */
                                         "-fvisibility=hidden"};
-    const char *argv[DRUPE_HOST_OPTIONS + 24] = {compiler};
+    const char *argv[DRUPE_HOST_OPTIONS + 96] = {compiler};
     size_t count = 1;
     for (size_t i = 0; i < DRUPE_COUNT_OF(begin); i++) argv[count++] = begin[i];
-    /* A product and a sum are rounded one after the other, as everywhere else in arrays. */
-    if (options->table) argv[count++] = "-ffp-contract=off";
+    for (size_t i = 0; options->table && i < DRUPE_COUNT_OF(table); i++) argv[count++] = table[i];
     for (size_t i = 0; i < options->nfirst; i++) argv[count++] = options->first[i];
     const char *const end[] = {"-Wl,-z,defs", "-o", path, "-", "-x", "none"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(end); i++) argv[count++] = end[i];

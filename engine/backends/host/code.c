@@ -20,7 +20,10 @@ drupe_host_code *drupe_host_code_retain(drupe_host_code *code)
 void drupe_host_code_release(drupe_host_code *code)
 {
     if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1) return;
-    if (code->library) dlclose(code->library);
+    if (code->quick)
+        drupe_host_quick_release(code);
+    else if (code->library)
+        dlclose(code->library);
     free(code->builtins);
     free(code->bytes);
     free(code);
@@ -101,26 +104,38 @@ static drupe_status list_kernels(drupe_host_code *code)
     return DRUPE_OK;
 }
 
-/* `bytes` is malloc'ed and taken. */
-static drupe_status load(void *bytes, size_t size, drupe_host_code **code)
+static drupe_host_code *code_new(void)
 {
     drupe_host_code *fresh = calloc(1, sizeof *fresh);
-    if (!fresh || !bytes) {
-        free(bytes);
-        free(fresh);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program of %zu bytes.", size);
-    }
-    atomic_init(&fresh->references, 1);
-    fresh->bytes = bytes;
-    fresh->size = size;
-    drupe_status status = open_library(fresh);
+    if (fresh) atomic_init(&fresh->references, 1);
+    return fresh;
+}
+
+/* `fresh` is taken. */
+static drupe_status hand_over(drupe_host_code *fresh, drupe_status status, drupe_host_code **code)
+{
     if (status == DRUPE_OK) status = list_kernels(fresh);
-    if (status == DRUPE_OK) drupe_host_code_judge(fresh);
     if (status == DRUPE_OK)
         *code = fresh;
     else
         drupe_host_code_release(fresh);
     return status;
+}
+
+/* `bytes` is malloc'ed and taken. */
+static drupe_status load(void *bytes, size_t size, drupe_host_code **code)
+{
+    drupe_host_code *fresh = code_new();
+    if (!fresh || !bytes) {
+        free(bytes);
+        free(fresh);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program of %zu bytes.", size);
+    }
+    fresh->bytes = bytes;
+    fresh->size = size;
+    drupe_status status = open_library(fresh);
+    if (status == DRUPE_OK) drupe_host_code_judge(fresh);
+    return hand_over(fresh, status, code);
 }
 
 drupe_status drupe_host_code_load(const void *bytes, size_t size, drupe_host_code **code)
@@ -133,17 +148,34 @@ drupe_status drupe_host_code_load(const void *bytes, size_t size, drupe_host_cod
 /* --- Building --------------------------------------------------------------------------------------------
  */
 
+static drupe_status build_quick(const drupe_host_options *options, const char *text, drupe_text *messages,
+                                drupe_host_code **code)
+{
+    drupe_host_code *fresh = code_new();
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program.");
+    return hand_over(fresh, drupe_host_quick_build(options, text, messages, fresh), code);
+}
+
+static drupe_status build_library(const drupe_host_options *options, drupe_span text, drupe_text *messages,
+                                  drupe_host_code **code)
+{
+    void *bytes;
+    size_t size;
+    DRUPE_TRY(drupe_host_cc(options, text, messages, &bytes, &size));
+    return load(bytes, size, code);
+}
+
 static drupe_status build(const drupe_source *source, const drupe_host_options *options, drupe_text *messages,
                           drupe_host_code **code)
 {
     drupe_text text = {0};
-    void *bytes;
-    size_t size;
-    drupe_status status = options->table ? drupe_host_code_table(source->bytes, source->size, &text)
-                                         : drupe_host_code_text(source->bytes, source->size, &text);
-    if (status == DRUPE_OK)
-        status = drupe_host_cc(options, (drupe_span){text.data, text.length}, messages, &bytes, &size);
-    if (status == DRUPE_OK) status = load(bytes, size, code);
+    const bool table = options->table || options->quick;
+    drupe_status status = table ? drupe_host_code_table(source->bytes, source->size, options->quick, &text)
+                                : drupe_host_code_text(source->bytes, source->size, &text);
+    if (status == DRUPE_OK && options->quick)
+        status = build_quick(options, drupe_text_get(&text), messages, code);
+    else if (status == DRUPE_OK)
+        status = build_library(options, (drupe_span){text.data, text.length}, messages, code);
     drupe_text_clear(&text);
     return status;
 }

@@ -34,7 +34,15 @@
  *         {"twice", 2, drupe_params_twice, drupe_run_twice}, {0, 0, 0, 0}};
  *
  * [begin, end) are linear numbers of work-items, dimension 0 the fastest, `n` is how many there are in all.
- * Nothing is included before the text, and products and sums are not contracted. */
+ * There are atomics, in one order for all threads, with N 32 or 64 and T unsigned or unsigned long long:
+ *     T drupe_loadN_(const volatile void *), void drupe_storeN_(volatile void *, T),
+ *     T drupe_swapN_(volatile void *, T), T drupe_addN_(volatile void *, T), void drupe_fence_(void),
+ *     T drupe_casN_(volatile void *, T expected, T value): all but the stores return what was there.
+ *
+ * "-drupe-quick" has such a text compiled in memory by the quick compiler (drupe/quick.h). Both give the same
+ * bits: products and sums are not contracted, and mathematical functions are those of the C library even for
+ * constants. Declare those that are used: nothing is included, and a function without a declaration is an
+ * error. What the quick compiler's code may call is in engine/quick/tcc_functions.c. */
 typedef struct drupe_host_param {
     int pointer, scalar, reads;
     unsigned bytes;
@@ -55,11 +63,12 @@ typedef struct drupe_host_range {
 /* Lives as long as a program or a task has it. Immutable. */
 struct drupe_host_code {
     _Atomic(uint32_t) references;
-    void *library;
+    void *library;                            /* of dlopen(), or what the quick compiler calls it */
+    const struct drupe_quick_compiler *quick; /* whose it is, or NULL */
     const drupe_host_entry *entries;
     drupe_builtin *builtins; /* the same, as tasks know kernels */
     size_t count;
-    void *bytes; /* the library's file */
+    void *bytes; /* the library's file; NULL for the quick compiler's */
     size_t size;
     drupe_recovery recovery; /* how a thread gets out of it: way, code and code_size */
 };
@@ -73,7 +82,8 @@ char *drupe_host_compiler_find(void);
 /* ctext.c: what the compiler is given for the user's text, and for one with a table of its own. BUILD_FAILED,
  * or UNSUPPORTED for OpenCL C. */
 drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out) DRUPE_MUST_CHECK;
-drupe_status drupe_host_code_table(const char *text, size_t size, drupe_text *out) DRUPE_MUST_CHECK;
+drupe_status drupe_host_code_table(const char *text, size_t size, bool quick,
+                                   drupe_text *out) DRUPE_MUST_CHECK;
 
 /* A program's options. The words lie in `text`, which is to be freed, on failure as well. */
 typedef struct drupe_host_options {
@@ -81,13 +91,20 @@ typedef struct drupe_host_options {
     const char *first[DRUPE_HOST_OPTIONS], *linked[DRUPE_HOST_OPTIONS]; /* before and behind the text */
     size_t nfirst, nlinked;
     bool table; /* -drupe-table */
+    bool quick; /* -drupe-quick */
 } drupe_host_options;
 drupe_status drupe_host_options_read(const char *text, drupe_host_options *options) DRUPE_MUST_CHECK;
+bool drupe_host_options_quick(const char *text); /* whether -drupe-quick is among them; NULL: no */
 
 /* cc.c: the bytes of a library, malloc'ed and *taken* by the caller. On BUILD_FAILED `messages` has what the
  * compiler wrote. */
 drupe_status drupe_host_cc(const drupe_host_options *options, drupe_span text, drupe_text *messages,
                            void **bytes, size_t *size) DRUPE_MUST_CHECK;
+
+/* quick.c: fill in the code of a text, and give that back. `messages` as above. */
+drupe_status drupe_host_quick_build(const drupe_host_options *options, const char *text, drupe_text *messages,
+                                    drupe_host_code *code) DRUPE_MUST_CHECK;
+void drupe_host_quick_release(drupe_host_code *code);
 
 /* Compile, or load what was compiled. `log` as drupe_program_open(). */
 drupe_status drupe_host_code_build(const drupe_source *source, char **log,

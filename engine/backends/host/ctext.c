@@ -444,17 +444,43 @@ static void add_machine(drupe_text *out)
                       DRUPE_HOST_MADE_FOR, DRUPE_HOST_MADE_FOR, drupe_host_features());
 }
 
-drupe_status drupe_host_code_table(const char *text, size_t size, drupe_text *out)
+/* Atomics for texts with tables: the quick compiler has them as functions of its own. */
+static const char atomics[] =
+    "#define drupe_atomics_(T, N) \\\n"
+    "  drupe_inline_ T drupe_load##N##_(const volatile void *p) drupe_is_(return __atomic_load_n((T *)p, "
+    "5);) "
+    "\\\n"
+    "  drupe_inline_ void drupe_store##N##_(volatile void *p, T v) drupe_is_(__atomic_store_n((T *)p, v, "
+    "5);) "
+    "\\\n"
+    "  drupe_inline_ T drupe_swap##N##_(volatile void *p, T v) drupe_is_(return __atomic_exchange_n((T *)p, "
+    "v, "
+    "5);) \\\n"
+    "  drupe_inline_ T drupe_add##N##_(volatile void *p, T v) drupe_is_(return __atomic_fetch_add((T *)p, v, "
+    "5);) \\\n"
+    "  drupe_inline_ T drupe_cas##N##_(volatile void *p, T e, T v) \\\n"
+    "    drupe_is_(__atomic_compare_exchange_n((T *)p, &e, v, 0, 5, 5); return e;)\n"
+    "drupe_atomics_(unsigned, 32)\n"
+    "drupe_atomics_(unsigned long long, 64)\n"
+    "drupe_inline_ void drupe_fence_(void) drupe_is_(__atomic_thread_fence(5);)\n";
+
+drupe_status drupe_host_code_table(const char *text, size_t size, bool quick, drupe_text *out)
 {
     DRUPE_TRY(check_text(text, size));
     drupe_text_printf(out,
-                      "%s#define drupe_entries_ %s\n"
+                      "%s%s%s#define drupe_entries_ %s\n"
                       "__attribute__((visibility(\"default\"))) extern const drupe_entry_ drupe_entries_[];\n"
                       "#line 1 \"program.c\"\n",
-                      TYPES, DRUPE_HOST_TABLE);
+                      TYPES,
+                      quick ? "#define drupe_inline_\n#define drupe_is_(...) ;\n"
+                            : "#define drupe_inline_ static inline __attribute__((unused))\n"
+                              "#define drupe_is_(...) { __VA_ARGS__ }\n",
+                      atomics, DRUPE_HOST_TABLE);
     drupe_text_append(out, text, size);
-    drupe_text_printf(out, "\n#line 1 \"drupe\"\n");
-    add_machine(out);
+    if (!quick) {
+        drupe_text_printf(out, "\n#line 1 \"drupe\"\n");
+        add_machine(out);
+    }
     return drupe_text_check(out);
 }
 

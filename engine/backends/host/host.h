@@ -72,6 +72,7 @@ drupe_status drupe_host_program_names(drupe_program *program, char **names);
 drupe_status drupe_host_program_binary(drupe_program *program, void **bytes, size_t *size);
 const char *drupe_host_program_advice(drupe_device *device, drupe_language language);
 drupe_status drupe_host_program_tools(drupe_device *device, drupe_language language, char **tools);
+uint32_t drupe_host_program_traits(drupe_device *device, const drupe_source *source);
 drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info);
 drupe_status drupe_host_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
 

@@ -134,6 +134,7 @@ const drupe_backend drupe_backend_host = {
     .program_binary = drupe_host_program_binary,
     .program_advice = drupe_host_program_advice,
     .program_tools = drupe_host_program_tools,
+    .program_traits = drupe_host_program_traits,
     .submit_kernel = drupe_host_submit_kernel,
     .submit_copy = drupe_host_submit_copy,
     .submit_fill = drupe_host_submit_fill,

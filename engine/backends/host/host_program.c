@@ -41,12 +41,21 @@ drupe_status drupe_host_program_binary(drupe_program *program, void **bytes, siz
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
                                "The built-in kernels of the host device have no binary.");
     }
+    if (!code->bytes)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "A program of the quick compiler has no binary.");
     *bytes = malloc(code->size + 1);
     if (!*bytes)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a binary of %zu bytes.", code->size);
     memcpy(*bytes, code->bytes, code->size);
     *size = code->size;
     return DRUPE_OK;
+}
+
+uint32_t drupe_host_program_traits(drupe_device *device, const drupe_source *source)
+{
+    (void)device;
+    const bool quick = source->language == DRUPE_LANG_C && drupe_host_options_quick(source->options);
+    return quick ? DRUPE_BUILD_TAKEN | DRUPE_BUILD_QUICK : 0;
 }
 
 const char *drupe_host_program_advice(drupe_device *device, drupe_language language)

@@ -5,6 +5,8 @@
  * waits any more the thread goes on, its program goes to the disk cache, and the rest is dropped. A process
  * that ends meanwhile must not destroy what the compiler works with: it leaves at once.
  *
+ * A build that takes less than the start of a thread is done by who waits for it.
+ *
  * Builds that nobody waits for give way by their thread's nice value. To run only when all else idles would
  * be less: such a thread may not be scheduled for long, and others wait for the locks that a driver takes. */
 #include "base/file.h"
@@ -19,6 +21,7 @@ struct drupe_build {
     _Atomic(uint32_t) references; /* the thread's and the waiter's */
     _Atomic(bool) stop;           /* nobody waits */
     bool over;
+    _Atomic(bool) idle;     /* nobody has begun with it: who waits first does it */
     drupe_context *context; /* until it is over */
     drupe_device *device;   /* as well */
     drupe_source source;    /* its parts lie behind this struct */
@@ -146,6 +149,14 @@ static void *thread_main(void *user)
     return NULL;
 }
 
+/* On this one. */
+static void run_here(drupe_build *self)
+{
+    if (!atomic_exchange(&self->idle, false)) return;
+    run(self);
+    finish(self);
+}
+
 /* --- Waiting -------------------------------------------------------------------------------------------- */
 
 drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, const drupe_source *source,
@@ -157,15 +168,15 @@ drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, con
     drupe_build *self = build_new(context, device, source);
     if (!self) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to build a program.");
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
-    self->shown = compiles && !is_background(self) ? drupe_core_building(source, device->filter) : NULL;
+    bool quick = drupe_source_traits(device, source) & DRUPE_BUILD_QUICK;
+    bool told = compiles && !quick && !is_background(self);
+    self->shown = told ? drupe_core_building(source, device->filter) : NULL;
     enlist(self);
     drupe_interrupts_hold(&self->held);
-    if (drupe_thread_start(&thread, thread_main, self, "drupe-build") == DRUPE_OK) {
+    if (!quick && drupe_thread_start(&thread, thread_main, self, "drupe-build") == DRUPE_OK)
         pthread_detach(thread);
-    } else { /* on this one, then */
-        run(self);
-        finish(self);
-    }
+    else
+        atomic_store(&self->idle, true);
     *build = self;
     return DRUPE_OK;
 }
@@ -174,6 +185,7 @@ bool drupe_build_wait(drupe_build *build, uint64_t timeout_ns)
 {
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
+    run_here(build);
     pthread_mutex_lock(&builds.lock);
     while (!build->over && in_time) in_time = drupe_cond_wait_until(&builds.ended, &builds.lock, deadline);
     bool over = build->over;
@@ -199,6 +211,7 @@ drupe_status drupe_build_take(drupe_build *build, char **log, drupe_program **pr
 void drupe_build_leave(drupe_build *build)
 {
     atomic_store(&build->stop, true);
+    run_here(build);
     drupe_interrupts_let_go(&build->held);
     build_release(build);
 }

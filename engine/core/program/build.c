@@ -64,12 +64,20 @@ static drupe_status refuse(drupe_device *device, drupe_language language)
     return DRUPE_E_UNSUPPORTED;
 }
 
+uint32_t drupe_source_traits(drupe_device *device, const drupe_source *source)
+{
+    const drupe_backend *backend = device->slot->backend;
+    return backend->program_traits ? backend->program_traits(device, source) : 0;
+}
+
 drupe_status drupe_source_check(drupe_device *device, const drupe_source *source)
 {
     if (source->language != DRUPE_LANG_BUILTIN && (!source->bytes || source->size == 0)) {
         return drupe_error_set(DRUPE_E_INVALID, "The program is empty.");
     }
-    if (!takes(device, source->language)) return refuse(device, source->language);
+    const bool taken =
+        takes(device, source->language) || drupe_source_traits(device, source) & DRUPE_BUILD_TAKEN;
+    if (!taken) return refuse(device, source->language);
     if (source->nvalues && source->language != DRUPE_LANG_SPIRV) {
         return drupe_error_set(DRUPE_E_INVALID,
                                "Specialisation constants are for SPIR-V; for %s use options "
@@ -229,6 +237,7 @@ static drupe_status build_cached(drupe_program *program, const cached *c, const 
 static bool cacheable(const drupe_program *program, const drupe_source *source)
 {
     return program->object.backend->program_binary && !(source->flags & DRUPE_SOURCE_UNCACHED) &&
+           !(drupe_source_traits(program->device, source) & DRUPE_BUILD_QUICK) &&
            drupe_key_complete(source) && takes(program->device, DRUPE_LANG_BINARY);
 }
 

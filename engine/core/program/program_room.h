@@ -61,6 +61,8 @@ bool drupe_prints_source(const drupe_source *source);
 
 /* Whether the device takes the source at all. */
 drupe_status drupe_source_check(drupe_device *device, const drupe_source *source) DRUPE_MUST_CHECK;
+/* What its backend says about it: a set of DRUPE_BUILD_*. */
+uint32_t drupe_source_traits(drupe_device *device, const drupe_source *source);
 /* Fill the native state of a program, from the disk cache or by a build. `*log`: as drupe_program_open(). */
 drupe_status drupe_program_build(drupe_program *program, const drupe_source *source,
                                  char **log) DRUPE_MUST_CHECK;

@@ -119,7 +119,7 @@ class Expressions:
         if op in ("//", "%"):
             text = "%s %s %s" % (self.expr(node.a, 13), op[0], self._right(node.b, 14))
             return _parenthesised(text, 13, least)
-        if node.wraps or op == "<<":
+        if node.wraps and op in "+-*" or op == "<<":
             text = self._wrapped(node)
             if text is not None:
                 return _parenthesised(text, 14, least)

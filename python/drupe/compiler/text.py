@@ -207,17 +207,22 @@ class Function(Expressions):
     def after(self, *exprs):
         """Behind a statement with a call that may have ended the work-item."""
         if self.may_fail(*exprs):
-            self.emit("if (%s) %s" % (self.failed(), self.leave()))
+            with self.braces("if (%s)" % self.failed()):
+                self.end_item()
 
     def failed(self):
         return self.use_hidden("drupe_failed")
 
     def leave(self):
-        """The statement that ends the work-item, or gets back to where it is ended."""
+        """The lines that end the work-item, or get back to where it is ended."""
         result = self.function.result
         if result == "void":
-            return "return;"
-        return "return %s;" % ("(%s){0, 0}" % C_TYPES[result] if result.startswith("complex") else "0")
+            return ["return;"]
+        return ["return %s;" % ("(%s){0, 0}" % C_TYPES[result] if result.startswith("complex") else "0")]
+
+    def end_item(self):
+        for line in self.leave():
+            self.emit(line)
 
     def _do_assign(self, stmt):
         left = self.declaration(stmt.name) if self.at_assign.get(id(stmt)) else self.variable(stmt.name)
@@ -295,7 +300,7 @@ class Function(Expressions):
             self.independent()
         with self.looping(), self.braces(self.loop_head(stmt)):
             if not self.is_plain_loop(stmt):
-                self.emit("%s = %s;" % (self.variable(stmt.var), self._counted(stmt)))
+                self.emit("%s = %s;" % (self.variable(stmt.var), self.counted(stmt)))
             self.block(stmt.body)
 
     def bounds_checked(self, stmt):
@@ -309,7 +314,7 @@ class Function(Expressions):
                 self.after(expr)
                 self.texts[id(expr)] = kept, expr
 
-    def _counted(self, stmt):
+    def counted(self, stmt):
         kind = self.types[stmt.var]
         counter = self.counters[id(stmt)]
         return counter if kind in ("int64", "uint64") else "(%s)%s" % (C_TYPES[kind], counter)
@@ -361,7 +366,10 @@ class Function(Expressions):
         self.emit("continue;")
 
     def _do_return(self, stmt):
-        self.emit("return;" if stmt.value is None else "return %s;" % self.value(stmt.value))
+        if stmt.value is None:
+            self.end_item()
+        else:
+            self.emit("return %s;" % self.value(stmt.value))
 
     def _do_check(self, stmt):
         values = [self.value(one) for one in stmt.values] + ["0", "0"]
@@ -371,7 +379,7 @@ class Function(Expressions):
                 self.use_hidden("drupe_linear"), *values[:2]))
             if self.function is not self.program.kernel:
                 self.emit("%s = 1;" % self.failed())
-            self.emit(self.leave())
+            self.end_item()
 
     # --- Whole device functions ---
 

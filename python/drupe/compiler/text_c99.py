@@ -32,9 +32,10 @@ _SCALARS = {"bool": 2, "int8": 1, "uint8": 2, "int16": 3, "uint16": 4, "int32": 
 MOST_STACK, MOST_ITEMS = 1 << 20, 1024  # bytes of fixed size that a group may take, and its work-items
 
 
-def independent(stmts):
+def independent(stmts, apart=()):
     """Whether a compiler may run these statements for several work-items at a time, in any order: what is theirs
-    alone must not lie in memory that the compiler takes for common, as a private array in a loop does."""
+    alone must not lie in memory that the compiler takes for common, as a private array in a loop does; those in `apart`
+    do not."""
     todo = list(stmts)
     for function in analysis.calls(*stmts):
         if any(one.space == tree.PRIVATE and one.size is not None for one in function.buffers):
@@ -45,9 +46,14 @@ def independent(stmts):
         if isinstance(node, (tree.Atomic, tree.Print, tree.Check, tree.Fence)):
             return False
         buffer = getattr(node, "buffer", None) or getattr(node, "source", None)
-        if buffer is not None and buffer.space == tree.PRIVATE:
+        if buffer is not None and buffer.space == tree.PRIVATE and buffer.name not in apart:
             return False
     return True
+
+
+def no_subgroups():
+    return KernelError("DK018", "The device has no sub-groups.",
+                       "Use local memory and barriers of the work-group, or another device.")
 
 
 class Function(text.Function):
@@ -67,12 +73,8 @@ class Function(text.Function):
 
     def place(self, query):
         if query.what.startswith("sub_group"):
-            self._no_subgroups()
+            raise no_subgroups()
         return text.hidden_name(query)
-
-    def _no_subgroups(self):
-        raise KernelError("DK018", "The device has no sub-groups.",
-                          "Use local memory and barriers of the work-group, or another device.")
 
     def failed(self):
         return ("*" if self.function is not self.program.kernel else "") + super().failed()
@@ -81,11 +83,6 @@ class Function(text.Function):
         self.emit("drupe_independent")
 
     # --- Statements and expressions of this dialect ---
-
-    def _do_barrier(self, stmt):
-        if stmt.group == "sub":
-            self._no_subgroups()
-        raise ValueError("a barrier outside of a group")
 
     def _do_fence(self, stmt):
         if stmt.order and stmt.scope > 2:  # a group is one thread
@@ -96,7 +93,7 @@ class Function(text.Function):
         self.emit(print_call(self, stmt.parts, _FORMATS, "dprintf(1, "))
 
     def _of_subgroup(self, node, least):
-        self._no_subgroups()
+        raise no_subgroups()
 
     def own_places(self):
         """Declarations of what follows from other places, in a kernel."""
@@ -134,6 +131,8 @@ class Kernel(text.Program):
 
     def text(self):
         kernel = self.kernel
+        if any(isinstance(node, tree.Barrier) and node.group == "sub" for node in analysis.everything(kernel)):
+            raise no_subgroups()
         for function in self.functions:
             _device_function(self, function)
         self.params, self.rows, self.unpacked, self.given = [], [], [], []
@@ -291,12 +290,12 @@ class Kernel(text.Program):
         for dim in range(dims):
             if dims > 1 or "drupe_groups0" in needed:
                 lines.append("const i64 drupe_groups%d = drupe_g%d / drupe_l%d;" % (dim, dim, dim))
-        lines.append("for (i64 drupe_at = (i64)drupe_begin; drupe_at < (i64)drupe_end; drupe_at++) {")
+        lines.append("for (i64 drupe_number = (i64)drupe_begin; drupe_number < (i64)drupe_end; drupe_number++) {")
         for dim in range(dims):
             if "drupe_group%d" % dim not in needed:
                 continue
             below = " * ".join("drupe_groups%d" % one for one in range(dim + 1, dims))
-            place = "drupe_at" if not below else "drupe_at / (%s)" % below if "*" in below else "drupe_at / " + below
+            place = "drupe_number" if not below else "drupe_number / (%s)" % below if "*" in below else "drupe_number / " + below
             place += " % drupe_groups" + str(dim) if dim else ""
             lines.append("    const i64 drupe_group%d = %s;" % (dim, place))
         return lines, needed

@@ -81,11 +81,11 @@ static void tables_stay_as_they_are(void **state)
     (void)state;
     drupe_text out = {0};
     static const char text[] = "kernel void f(int x) {\n#if";
-    assert_int_equal(drupe_host_code_table(text, strlen(text), &out), DRUPE_OK);
+    assert_int_equal(drupe_host_code_table(text, strlen(text), false, &out), DRUPE_OK);
     assert_non_null(strstr(drupe_text_get(&out), "#line 1 \"program.c\"\nkernel void f(int x) {\n#if\n"));
     assert_null(strstr(drupe_text_get(&out), "#include"));
     drupe_text_clear(&out);
-    assert_int_equal(drupe_host_code_table("a\0b", 3, &out), DRUPE_E_INVALID);
+    assert_int_equal(drupe_host_code_table("a\0b", 3, true, &out), DRUPE_E_INVALID);
     drupe_text_clear(&out);
 }
 

@@ -11,6 +11,8 @@ static inline $C drupe_neg_$T($C a) { return ($C)(0 - ($W)a); }
 static inline $C drupe_minimum_$T($C a, $C b) { return a < b ? a : b; }
 //: maximum_$T : | T = ints
 static inline $C drupe_maximum_$T($C a, $C b) { return a > b ? a : b; }
+//: wrap_index_int64 :
+static inline i64 drupe_wrap_index_int64(i64 index, i64 extent) { return index < 0 ? index + extent : index; }
 //: popcount_bits :
 static inline int drupe_popcount_bits(u64 a)
 {
@@ -72,13 +74,13 @@ static inline $C drupe_shl_$T($C a, $C b)
     return ($U)b < 8 * sizeof($C) ? ($C)(($W)a << b) : ($C)0;
 }
 
-//: shr_$T : | T = ints
+//: shr_$T : | T = signed
 static inline $C drupe_shr_$T($C a, $C b)
 {
     return ($U)b < 8 * sizeof($C) ? ($C)(a >> b) : ($C)(a < 0 ? -1 : 0);
 }
 
-//: shr_$T : | T = uint8 uint16 uint32 uint64
+//: shr_$T : | T = unsigned
 static inline $C drupe_shr_$T($C a, $C b)
 {
     return b < 8 * sizeof($C) ? ($C)(a >> b) : ($C)0;
