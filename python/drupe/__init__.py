@@ -29,6 +29,8 @@ _WRITTEN = {name: module for module, names in {
                "select_cpu_device", "select_default_device", "select_device_with_aspects", "select_gpu_device"),
     "enums": ("backend_type", "device_type", "event_status_type", "fp_config", "global_mem_cache_type",
               "local_mem_type", "memory_order", "memory_scope", "partition_affinity_domain", "partition_property"),
+    "offloading.function": ("offload", "prange"),
+    "offloading.vectorize": ("vectorize",),
     "platforms": ("Platform", "get_platforms", "lsplatform"),
     "timer": ("HostDeviceDuration", "Timer"),
 }.items() for name in names}

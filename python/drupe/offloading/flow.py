@@ -115,7 +115,7 @@ class Liveness:
 
     def _try(self, stmt, out):
         handlers = [part for handler in stmt.handlers for part in handler.body]
-        elsewhere = loaded(*handlers, *stmt.finalbody)
+        elsewhere = loaded(*handlers, *(handler.type for handler in stmt.handlers), *stmt.finalbody)
         out = self.block(stmt.finalbody, out)
         outer, self._always = self._always, self._always | elsewhere
         inner = out | elsewhere

@@ -50,9 +50,7 @@ class Offload:
                 from drupe.offloading import moving, rewrite
 
                 whole = rewrite.Rewritten(self.py_func, self._options)
-                whole.writes, whole.certain = moving.written(whole.outside)
-                code = self.py_func.__code__
-                whole.names = code.co_varnames[:code.co_argcount]
+                whole.writes = moving.Writes(whole.outside)
                 self._whole = whole
         return self._whole
 
@@ -80,11 +78,9 @@ class Offload:
         from drupe.offloading import moving
 
         moves = moving.Moves(queue)
-        names = [*whole.names, *("*args" for _ in range(len(args) - len(whole.names)))]
-        args = [moves.into(value, name, name not in whole.names or name in whole.writes, name in whole.certain)
-                for name, value in zip(names, args)]
-        kwargs = {name: moves.into(value, name, name not in whole.names or name in whole.writes, name in whole.certain)
-                  for name, value in kwargs.items()}
+        writes = whole.writes
+        args = [moves.into(value, *writes.of(at)) for at, value in enumerate(args)]
+        kwargs = {name: moves.into(value, *writes.of(name)) for name, value in kwargs.items()}
         if moves.back:
             moves.check_apart()
         return args, kwargs, moves

@@ -3,6 +3,7 @@
 A loop is a kernel for each way in which it can be launched; each of these is compiled for the types of its arguments,
 as any kernel is. Results that are numbers are written into small arrays and read from there: the call waits for them.
 """
+import collections
 import types as pytypes
 
 from drupe import _engine
@@ -48,11 +49,11 @@ def _is_constant(value):
 class Loop:
     """`name` is its kernel's; `inputs` names of variables that it reads."""
 
-    _plain = None
+    _plain, attributes = None, None
 
     def __init__(self, whole, name, stmt, inputs):
         self.whole, self.name, self.stmt, self.inputs = whole, name, stmt, inputs
-        self.kernels, self.known, self.notes = {}, {}, []
+        self.kernels, self.known, self.notes, self._classes = {}, {}, [], {}
         if Loop._plain is None:
             Loop._plain = _plain_types()
 
@@ -83,8 +84,20 @@ class Loop:
             if _is_constant(value):
                 constants.append((name, value))
             else:
-                passed.append(value)
+                passed.append(self._fields(name, value))
         return [_as_number(one) for one in passed], tuple(constants)
+
+    def _fields(self, name, value):
+        """An object of a class of the user's as a named tuple of the attributes that the loop reads."""
+        if isinstance(value, (tuple, list, dict, set)) or type(value) in self._plain or hasattr(value, "__array__"):
+            return value
+        if self.attributes is None:
+            self.attributes = pieces.attributes(self.stmt)
+        names = self.attributes.get(name)
+        if not names or not all(hasattr(value, one) for one in names):
+            return value
+        kind = self._classes.setdefault((name, type(value)), collections.namedtuple(type(value).__name__, names))
+        return kind(*(_as_number(getattr(value, one)) for one in names))
 
     def queue(self, values):
         for one in values:
@@ -255,7 +268,7 @@ class ParallelLoop(Loop):
         numbers = part.asnumpy()
         if len(numbers) == 1:
             return _result(scalar, numbers[0])
-        return _result(scalar, getattr(numpy, _JOINS.get(one.op, one.op)).reduce(numbers))
+        return _result(scalar, getattr(numpy, _JOINS.get(one.op, one.op)).reduce(numbers, dtype=numbers.dtype))
 
 
 def _mode(device):

@@ -7,6 +7,7 @@ import ast
 
 from drupe import _engine
 from drupe.compiler.messages import KernelError
+from drupe.offloading import flow
 
 # Functions and methods that write into what they are given first.
 _WRITING = frozenset("""at copyto fill fill_diagonal itemset partition place put put_along_axis putmask resize setfield
@@ -16,8 +17,27 @@ _PURE = frozenset("""abs bool complex enumerate float id int isinstance len max 
 _FRESH = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Constant, ast.JoinedStr)
 
 
-def written(outside):
-    """The parameters whose elements the function may write, and those that it writes for certain."""
+class Writes:
+    """Into which of its arguments a function may write, or certainly does."""
+
+    def __init__(self, outside):
+        arguments = outside.node.args
+        self._names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        self._rest, self._more = (one and one.arg for one in (arguments.vararg, arguments.kwarg))
+        self._params = set(outside.params)
+        self._maybe, self._certain = _written(outside)
+
+    def of(self, which):
+        """(name, may be written, is written) of the argument at a place or with a name."""
+        if isinstance(which, int):
+            which = self._names[which] if which < len(self._names) else self._rest
+        elif which not in self._params and self._more is not None:
+            which = self._more
+        return which or "argument", which in self._maybe, which in self._certain
+
+
+def _written(outside):
+    """The names whose elements the function may write, and those of which it does for certain."""
     found, certain, alias = set(), set(), {}
     for node in ast.walk(outside.node):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.withitem)):
@@ -36,7 +56,7 @@ def written(outside):
             if name not in found:
                 found.add(name)
                 todo.append(name)
-    return found, certain
+    return found, certain - flow.stored(*outside.node.body)
 
 
 def _note_alias(node, alias):
@@ -81,7 +101,7 @@ class Moves:
         self.queue, self.moved, self.back = queue, {}, []
         self.shares = queue.device.backend.name == "host" or queue.device.has_aspect_usm_system_allocations
 
-    def into(self, value, name, writes, certain=False):
+    def into(self, value, name, writes=False, certain=False):
         """An argument as the function gets it. `writes`: the function may write into it; `certain`: it does."""
         if isinstance(value, _numpy().ndarray):
             known = self.moved.get(id(value))

@@ -294,3 +294,15 @@ def is_loopless(body):
 def is_counted(stmt):
     """Whether a loop over range() touches no element."""
     return isinstance(stmt, ast.For) and not any(isinstance(node, ast.Subscript) for node in ast.walk(stmt))
+
+
+def attributes(stmt):
+    """{name: attributes} of the names of which a loop only reads attributes."""
+    found, owners = {}, set()
+    for node in ast.walk(stmt):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
+            owners.add(node.value)
+            found.setdefault(node.value.id, set()).add(node.attr)
+    others = {node.id for node in ast.walk(stmt) if isinstance(node, ast.Name) and node not in owners}
+    return {name: sorted(names) for name, names in found.items()
+            if name not in others and not any(one.startswith("_") for one in names)}

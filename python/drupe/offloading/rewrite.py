@@ -164,6 +164,13 @@ class Rewritten:
             text += "\nelse:\n    (%s,) = found" % ", ".join(loop.outputs)
         return [ast.fix_missing_locations(call), *statements(text, {"found": found, "STAYS": [stays]}, stmt)]
 
+    def _is_apart(self, func):
+        """Whether what is called has kernels of its own, or talks to the user."""
+        thing = self.outside.thing(func)
+        if hasattr(thing, "_whole") or hasattr(thing, "_launcher"):
+            return True
+        return ast.unparse(func) in _SAID or "prange" in getattr(getattr(thing, "__code__", None), "co_names", ())
+
     def _unfit(self, stmt):
         """Why a loop stays Python, as far as the text alone says it; None where it may be compiled."""
         if stmt.lineno != stmt.end_lineno and any(
@@ -180,7 +187,7 @@ class Rewritten:
                 return "`%s` is no number" % ("@" if isinstance(node, ast.MatMult) else ast.unparse(node))
             if isinstance(node, ast.Slice):
                 return "it works on whole slices (line %d)" % node.lineno if hasattr(node, "lineno") else "of slices"
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in _SAID:
+            if isinstance(node, ast.Call) and self._is_apart(node.func):
                 return "it calls %s()" % ast.unparse(node.func)
         names = flow.stored(stmt) & self.outside.shared
         return "%r is a variable of another function, too" % min(names) if names else None
