@@ -493,7 +493,8 @@ def test_loops_that_cannot_be_compiled_stay_python():
         y[1:-1] = (y[:-2] + y[2:])/2
     found, seen = steps(x, 3)
     assert np.allclose(found, y + 3) and np.allclose(x, y) and len(seen) == 5 and math.isclose(seen[-1], found.sum())
-    assert _kinds(steps) == ["stays Python", "stays Python", "stays Python", "a serial loop"]
+    assert _kinds(steps) == ["stays Python", "a serial loop", "stays Python", "a serial loop"]
+    assert "of fewer than 500 rounds it stays Python" in steps.inspect().loops[1][2]
 
 
 def test_short_loops_of_numbers_are_python():
@@ -683,9 +684,9 @@ def test_imports_within_the_function(place):
 def test_functions_that_are_not_there():
     @drupe.offload
     def f(x):
-        return np.correlate(x, x)
+        return np.polyfit(x, x, 1)
 
-    with pytest.raises(TypeError, match="correlate"):
+    with pytest.raises(TypeError, match="polyfit"):
         f(np.zeros((3, 3)))
 
 

@@ -259,7 +259,7 @@ def work_of(variant, space):
 
 def _add(kernel, variant, space, args):
     local = variant.local if variant.form == "range" else None
-    kernel._launcher.add(args, space, variant.kernel, variant.text.params, variant.form, variant.watched,
+    kernel._launcher.add(args, space, variant.kernel, tuple(variant.text.params), variant.form, variant.watched,
                          local=local, grain=variant.grain)
 
 

@@ -14,7 +14,7 @@ from drupe.offloading import pieces
 _PARTS = {"blocks": 128, "strided": 16384}  # at most so many results of a reduction
 _WORTH = 16384  # operations that are worth a part of their own
 _MOST_BYTES = 1 << 26  # of the results of parts that are whole arrays
-_FEW = 500  # rounds of a loop without arrays that Python runs sooner than a compiler has begun
+FEW = 500  # rounds of a loop without arrays that Python runs sooner than a compiler has begun
 _LANES = {"float16": 16, "float32": 16, "float64": 8}
 _JOINS = {"+": "add", "*": "multiply", "|": "bitwise_or", "&": "bitwise_and", "^": "bitwise_xor", "and": "logical_and",
           "or": "logical_or", "min": "minimum", "max": "maximum"}
@@ -301,7 +301,7 @@ class SerialLoop(Loop):
     def __call__(self, *values):
         if self.counted:
             rounds, values = values[0], values[1:]
-            if len(rounds) < _FEW:
+            if len(rounds) < FEW:
                 return None
         try:
             key = tuple(map(_kind, values))

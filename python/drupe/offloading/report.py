@@ -5,6 +5,7 @@ import copy
 from drupe import _html
 from drupe.compiler import show
 from drupe.compiler.messages import KernelError
+from drupe.offloading import loops
 
 _DIMS = ("", "", " of two dimensions", " of three dimensions")
 
@@ -61,4 +62,5 @@ def _of_loop(loop):
         where = "" if error.line is None else " (line %d)" % error.line
         return "stays Python%s, because it cannot be a kernel%s: %s" % (
             " for some types" if compiled else "", where, error.cause if isinstance(error, KernelError) else error)
-    return "a serial loop, the kernel %s with one work-item, %s." % (loop.name, times)
+    return "a serial loop, the kernel %s with one work-item, %s%s." % (
+        loop.name, times, "; of fewer than %d rounds it stays Python" % loops.FEW if loop.counted else "")
