@@ -600,7 +600,8 @@ def test_arrays_are_written_in_place():
 
     a, b, c, d, e = np.zeros(3), np.zeros((2, 3)), np.array([3, 1, 2]), np.ones(2), np.zeros(4)
     assert f(a, b, c, d, e) is e
-    assert a.tolist() == [1.0]*3 and b.tolist() == [[0.0]*3, [7.0]*3] and c.tolist() == [1, 2, 3] and d.tolist() == [-1.0]*2
+    assert a.tolist() == [1.0]*3 and b.tolist() == [[0.0]*3, [7.0]*3]
+    assert c.tolist() == [1, 2, 3] and d.tolist() == [-1.0]*2
 
 
 def test_views_and_strides():
@@ -726,7 +727,8 @@ def test_inspect():
         return s
 
     shown = f.inspect()
-    assert "not compiled yet; reductions: s (+)" in repr(shown) and "stays Python: it works on whole slices" in repr(shown)
+    assert "not compiled yet; reductions: s (+)" in repr(shown)
+    assert "stays Python: it works on whole slices" in repr(shown)
     f(np.zeros(3))
     shown = f.inspect()
     line = f.py_func.__code__.co_firstlineno + 3
@@ -740,7 +742,8 @@ def test_inspect():
 
 def _flow(text):
     body = ast.parse(textwrap.dedent(text)).body
-    loop = next(one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.For) and one.lineno == loop_line(text))
+    line = loop_line(text)
+    loop = next(one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.For) and one.lineno == line)
     return flow.Liveness(body).after[loop], flow.Assigned((), body).before[loop]
 
 
@@ -756,8 +759,8 @@ def loop_line(text):
     ("if c:\n    a = 1\nelse:\n    a = b = 2\nfor i in x:  # here\n    pass\n", set(), {"a"}),
     ("try:\n    for i in x:  # here\n        a = i\nexcept E:\n    b = a\n", {"a", "E"}, set()),
     ("with c as a:\n    b = 1\nfor i in x:  # here\n    pass\nelse:\n    d = b", {"b"}, {"a", "b"}),
-    ("while True:\n    a = 1\n    if c: break\n    for i in x:  # here\n        pass\n    continue\nd = e", {"c", "x", "e"},
-     {"a"}),
+    ("while True:\n    a = 1\n    if c: break\n    for i in x:  # here\n        pass\n    continue\nd = e",
+     {"c", "x", "e"}, {"a"}),
 ])
 def test_what_is_read_and_what_has_a_value(text, live, assigned):
     found = _flow(text)

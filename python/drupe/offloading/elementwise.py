@@ -19,13 +19,14 @@ class Elementwise:
         self.arrays = [isinstance(one, _engine.Array) for one in args]
         self.source = Source(owner.py_func)
         self.outside, self.kernels = Outside(owner.py_func, self.source.node), {}
-        kinds = [types.Array(str(one.dtype), 1) if isinstance(one, _engine.Array) else launch.type_of(one, "#%d" % at)[0]
-                 for at, one in enumerate(args)]
+        kinds = [types.Array(str(one.dtype), 1) if is_array else launch.type_of(one, "#%d" % at)[0]
+                 for at, (one, is_array) in enumerate(zip(args, self.arrays))]
         wide = "complex128" if device.has_aspect_fp64 else "complex64"
         made = kernels.lower(self._function(1, probe=True), [*kinds, types.Array(wide, 1)], dims=1, grouped=False,
                              fp64=device.has_aspect_fp64, device_name=device.name)
         self._watched = made.watched
-        self.dtype = numpy.dtype(signature[1] if signature else stored(made.variables["drupe_r"], device.has_aspect_fp64))
+        found = made.variables["drupe_r"]
+        self.dtype = numpy.dtype(signature[1] if signature else stored(found, device.has_aspect_fp64))
 
     def is_current(self):
         return all(owner.get(name, _engine) is value for owner, name, value in self._watched)

@@ -30,8 +30,8 @@ class Offload:
     def __init__(self, function: Callable[..., Any], *, device: Any = None, parallel: bool = True,
                  checked: "bool | None" = None) -> None:
         if not callable(function):
-            raise TypeError(f"drupe.offload takes a function, not {type(function).__name__}: put @drupe.offload above a "
-                            "def")
+            raise TypeError(f"drupe.offload takes a function, not {type(function).__name__}: put @drupe.offload above "
+                            "a def")
         functools.update_wrapper(self, function)
         self.py_func = self._device_function = function
         self.device, self._options = device, {"parallel": bool(parallel), "checked": checked}
@@ -109,7 +109,9 @@ def _has_numpys(values):
         kind = type(one)
         if kind is _engine.Array or kind is int or kind is float:
             continue
-        if hasattr(kind, "__array_interface__") and getattr(one, "ndim", 0) or isinstance(one, tuple) and _has_numpys(one):
+        if hasattr(kind, "__array_interface__") and one.ndim:
+            return True
+        if isinstance(one, tuple) and _has_numpys(one):
             return True
     return False
 

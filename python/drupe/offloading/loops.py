@@ -181,7 +181,7 @@ class ParallelLoop(Loop):
         numbers = [value for value in begun if type(value) is not _engine.Array]
         kernel._launcher(_engine.Range(parts), None,
                          (per, *sizes, *_bounds(piece, ranges), *inputs, *numbers, *partial))
-        return [self._join(one, value, scalar, part) for one, value, scalar, part in zip(found, begun, scalars, partial)]
+        return [self._join(*one) for one in zip(found, begun, scalars, partial)]
 
     def _infer(self, natural, constants, inputs, begun, device):
         """The kernel for these types, the types of its results, and what a round costs."""
@@ -202,7 +202,8 @@ class ParallelLoop(Loop):
         kinds += [types.Array(str(value.dtype), value.ndim + 1) if one.name in whole else types.Array(wide, 1)
                   for one, value in zip(self.found.reductions, begun)]
         try:
-            scalars, cost, watched = self.found_types(kernel, [one.name for one in self.found.reductions], kinds, device)
+            names = [one.name for one in self.found.reductions]
+            scalars, cost, watched = self.found_types(kernel, names, kinds, device)
         except KernelError as error:
             self.wrong(error)
         if mode == "blocks" and not whole and self._takes_lanes(scalars):
@@ -228,7 +229,7 @@ class ParallelLoop(Loop):
                         for one in self.found.reductions))
 
     def _cut(self, device, sizes, cost, begun):
-        """(parts, rounds of a part) or, on GPUs, (parts, parts): the same ones in every run, so that results are, too."""
+        """(parts, rounds of a part) or, on GPUs, (parts, parts): the same ones in each run, so that results are."""
         mode, count = _mode(device), sizes[0]
         for one in sizes[1:]:
             if mode == "strided":

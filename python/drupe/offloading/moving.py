@@ -60,7 +60,7 @@ def _written(outside):
 
 
 def _note_alias(node, alias):
-    value = node.iter if isinstance(node, ast.For) else node.context_expr if isinstance(node, ast.withitem) else node.value
+    value = getattr(node, {ast.For: "iter", ast.withitem: "context_expr"}.get(type(node), "value"))
     targets = node.targets if isinstance(node, ast.Assign) else [
         node.optional_vars if isinstance(node, ast.withitem) else node.target]
     for target in targets:
@@ -141,12 +141,13 @@ class Moves:
             self.back.append(known)
 
     def check_apart(self):
-        """Arrays that overlap lie apart where they are copied: what is written to one would not be seen in the other."""
+        """Arrays that overlap lie apart where they are copied: what is written to one is not seen in the other."""
         for _array, _shared, one in self.back:
             for _a, _s, other in self.moved.values():
                 if other is not one and _numpy().may_share_memory(one, other):
-                    raise KernelError("DK007", "Two array arguments are views of the same elements, and the function writes "
-                                      "into one of them, but %s would get a copy of each." % self.queue.device.name,
+                    raise KernelError("DK007", "Two array arguments are views of the same elements, and the function "
+                                      "writes into one of them, but %s would get a copy of each." %
+                                      self.queue.device.name,
                                       "Pass the whole array, and take the views in the function.")
 
     def out(self, value):

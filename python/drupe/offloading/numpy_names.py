@@ -10,8 +10,8 @@ import types
 
 from drupe import _engine
 
-_MAKING = frozenset("""arange array asanyarray asarray ascontiguousarray asfortranarray empty eye frombuffer fromfunction
-    fromiter full geomspace identity indices linspace logspace ones tri zeros""".split())
+_MAKING = frozenset("""arange array asanyarray asarray ascontiguousarray asfortranarray empty eye frombuffer
+    fromfunction fromiter full geomspace identity indices linspace logspace ones tri zeros""".split())
 _RANDOM = "drupe.array.random"
 
 
@@ -91,6 +91,6 @@ def instead_of(thing):
         if thing is getattr(numpy, path):
             return getattr(module(), path)
     name = getattr(thing, "__name__", None)
-    if callable(thing) and not isinstance(thing, type) and isinstance(name, str) and getattr(numpy, name, None) is thing:
-        return getattr(module(), name)
-    return None
+    if not callable(thing) or isinstance(thing, type) or not isinstance(name, str):
+        return None
+    return getattr(module(), name) if getattr(numpy, name, None) is thing else None

@@ -51,8 +51,8 @@ def analyse(source, outside, stmt, live):
     _forbidden(source, found.body, True)
     private = flow.stored(*found.body) | set(found.targets)
     for name in sorted(private & outside.shared):
-        _wrong(source, _place(found.body, name) or stmt, "The variable %r of a parallel loop is one of another function, "
-               "too, or a global one." % name, "Write results into an array.")
+        _wrong(source, _place(found.body, name) or stmt, "The variable %r of a parallel loop is one of another "
+               "function, too, or a global one." % name, "Write results into an array.")
     carried = flow.carried(found.body, found.targets) & private
     for name in sorted(carried, key=lambda one: _order(found.body, one)):
         found.reductions.append(_reduction(source, outside, found.body, name))
@@ -131,11 +131,12 @@ def _reduction(source, outside, body, name):
                 if isinstance(one, ast.Name) and one.id == name and one not in inside), None)
     if odd is not None:
         assigned = isinstance(odd.ctx, ast.Store)
-        _wrong(source, odd, "%r %s here, and it may still hold what another round of the parallel loop has left in it." % (
-            name, "is assigned" if assigned else "is read"),
+        _wrong(source, odd, "%r %s here, and it may still hold what another round of the parallel loop has left in it."
+               % (name, "is assigned" if assigned else "is read"),
             "Give it a value at the begin of the body, or make it a reduction: " + _FORMS + ", and no other use of it.")
     if len(ops) > 1:
-        _wrong(source, updates[1][0], "%r is a reduction by %s: it has one operation." % (name, " and ".join(sorted(ops))),
+        _wrong(source, updates[1][0], "%r is a reduction by %s: it has one operation." % (
+               name, " and ".join(sorted(ops))),
                "Use a variable for each.")
     return Reduction(name, ops.pop(), updates)
 

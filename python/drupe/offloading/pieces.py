@@ -1,7 +1,7 @@
 """Kernels that are made of loops: a def around the loop's body, and what its parameters are.
 
-Names of ours begin with `drupe_`. Where the rounds of a loop are cut into parts, a part is a loop of its own, and has its
-own results of reductions; the first part goes on from the value that the variable had.
+Names of ours begin with `drupe_`. Where the rounds of a loop are cut into parts, a part is a loop of its own, and has
+its own results of reductions; the first part goes on from the value that the variable had.
 """
 import ast
 import copy
@@ -176,17 +176,18 @@ def lanes(way, width, dtypes):
     for at, one in enumerate(way.found.reductions):
         names = {"lanes": "drupe_lanes_" + one.name, "given": "drupe_in_" + one.name, "s": one.name}
         begin = "given if drupe_part + drupe_l == 0 else %d" % _ZEROS[one.op] if one.op in _ZEROS else "given"
-        head += statements("lanes = drupe_array(%d, drupe_types[%d])\nfor drupe_l in range(%d):\n    lanes[drupe_l] = %s"
-                           % (width, at, width, begin), names, place)
+        head += statements("lanes = drupe_array(%d, drupe_types[%d])\nfor drupe_l in range(%d):\n"
+                           "    lanes[drupe_l] = %s" % (width, at, width, begin), names, place)
         tail += statements("s = lanes[0]\nfor drupe_l in range(1, %d):\n    JOIN" % width,
                            {**names, "JOIN": _joined(one, names, place)}, place)
     count = statements("drupe_low + drupe_k0*%d + drupe_l" % width, {}, place)[0].value
     wide, bounds = _index(way, 0, count)
     narrow, _bounds = _index(way, 0, _load("drupe_k0", place))
+    first, second = (_in_lanes(way.found, lane) for lane in (_load("drupe_l", place), _number(0, place)))
     rounds = statements(_DEALT.replace("WIDTH", str(width)), {
-        "target": way.found.targets[0], "wide": wide, "narrow": narrow,
-        "FIRST": _in_lanes(way.found, _load("drupe_l", place)), "SECOND": _in_lanes(way.found, _number(0, place))}, place)
-    return _around(way, ["drupe_per"], bounds, rounds + tail, head, {"drupe_array": PrivateArray, "drupe_types": dtypes})
+        "target": way.found.targets[0], "wide": wide, "narrow": narrow, "FIRST": first, "SECOND": second}, place)
+    return _around(way, ["drupe_per"], bounds, rounds + tail, head,
+                   {"drupe_array": PrivateArray, "drupe_types": dtypes})
 
 
 _DEALT = """
@@ -250,7 +251,7 @@ class _Whole(ast.NodeTransformer):
         return body
 
     def _element(self, node, places):
-        """The element of an expression of arrays: its arrays take the indices of their own dimensions, the last ones."""
+        """The element of an expression of arrays: each takes the indices of its own dimensions, the last ones."""
         dims = self._dims(node)
         if dims:
             return ast.copy_location(ast.Subscript(node, _key(places[len(places) - dims:]), ast.Load()), node)

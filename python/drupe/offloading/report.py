@@ -19,7 +19,7 @@ class Report:
         self.kernels = {loop.name: [kernel for kernel, _piece in loop.kernels.values()] for loop in whole.loops}
         found = [(loop.stmt, _of_loop(loop)) for loop in whole.loops]
         found += [(stmt, "stays Python: %s." % reason) for stmt, reason in whole.kept]
-        self.loops = [(stmt.lineno, _first_line(stmt), what) for stmt, what in sorted(found, key=lambda one: one[0].lineno)]
+        self.loops = sorted((stmt.lineno, _first_line(stmt), what) for stmt, what in found)
 
     def _lines(self):
         return ["line %d, `%s`: %s" % one for one in self.loops] or ["It has no loops that were cut out."]
@@ -29,8 +29,8 @@ class Report:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         lines = "".join(_html.element("li", _html.escape(one), "margin:1px 0") for one in self._lines())
-        markup = (_html.element("b", _html.escape(self.name)) + _html.element("ul", lines, "font-size:13px;margin:2px 0") +
-                  show.source_html(self.text, "python"))
+        markup = (_html.element("b", _html.escape(self.name)) +
+                  _html.element("ul", lines, "font-size:13px;margin:2px 0") + show.source_html(self.text, "python"))
         head = "\n".join([self.name, *("  " + one for one in self._lines())])
         return {"text/plain": head + "\n\n" + show.source_ansi(self.text, "python"), "text/html": markup}
 

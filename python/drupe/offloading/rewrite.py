@@ -132,7 +132,7 @@ class Rewritten:
         loop = loops.ParallelLoop(self, self._name(stmt), found)
         self.loops.append(loop)
         names = [one.name for one in found.reductions]
-        results = names and ast.copy_location(ast.Tuple([ast.Name(one, ast.Store()) for one in names], ast.Store()), stmt)
+        results = names and ast.Tuple([ast.Name(one, ast.Store()) for one in names], ast.Store())
         ranges = [self._ranged(args, stmt) for args in found.ranges]
         call = self._called(loop, ranges, found.inputs + names, results, stmt)
         return [ast.fix_missing_locations(call), *self._block(stmt.orelse)]

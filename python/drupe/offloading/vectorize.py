@@ -9,8 +9,8 @@ from drupe import _engine
 _SHORT = {"b1": "bool", "boolean": "bool", "bool_": "bool", "c8": "complex64", "c16": "complex128", "double": "float64",
           "float": "float64", "float_": "float64", "int": "int64", "int_": "int64", "intp": "int64", "intc": "int32",
           "uint": "uint64", "uintp": "uint64", "half": "float16",
-          **{"%s%d" % (letter, size): "%s%d" % (kind, 8*size)
-             for letter, kind, sizes in (("i", "int", (1, 2, 4, 8)), ("u", "uint", (1, 2, 4, 8)), ("f", "float", (2, 4, 8)))
+          **{"%s%d" % (kind[0], size): "%s%d" % (kind, 8*size)
+             for kind, sizes in (("int", (1, 2, 4, 8)), ("uint", (1, 2, 4, 8)), ("float", (2, 4, 8)))
              for size in sizes}}
 _TARGETS = {None: None, "cpu": "cpu", "parallel": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
@@ -63,8 +63,9 @@ class Vectorized:
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
-            raise AttributeError(f"a function under @drupe.vectorize has no {name}(): it works element by element. Write a "
-                                 "loop over drupe.prange() in a function under @drupe.offload; a reduction is s += x there.")
+            raise AttributeError(f"a function under @drupe.vectorize has no {name}(): it works element by element. "
+                                 "Write a loop over drupe.prange() in a function under @drupe.offload; a reduction is "
+                                 "s += x there.")
         raise AttributeError(f"'Vectorized' object has no attribute {name!r}")
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
@@ -146,8 +147,8 @@ def _listed(value):
 
 
 def _is_numpy(value):
-    return not isinstance(value, _engine.Array) and hasattr(value, "__array_interface__") and hasattr(value, "ndim") and (
-        type(value).__name__ == "ndarray" or value.ndim > 0)
+    """An array of NumPy; its scalars are numbers."""
+    return hasattr(type(value), "__array_interface__") and (type(value).__name__ == "ndarray" or value.ndim > 0)
 
 
 def _is_array(value):
