@@ -54,7 +54,7 @@ class Vectorized:
         self._signatures = [_signature(one) for one in (signatures if listed else [signatures])]
         for args, _result in self._signatures:
             if len(args) != self.nin:
-                raise TypeError(f"{self.__name__}() takes {self.nin} arguments, and a signature has {len(args)}")
+                raise TypeError(f"{self.__name__}() takes {self._count()}, and a signature has {len(args)}")
         self.types = ["%s(%s)" % (result, ", ".join(args)) for args, result in self._signatures]
         self._loops: "dict[Any, Any]" = {}
 
@@ -70,7 +70,7 @@ class Vectorized:
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
         if len(args) != self.nin:
-            raise TypeError(f"{self.__name__}() takes {self.nin} arguments, and {len(args)} were given")
+            raise TypeError(f"{self.__name__}() takes {self._count()}, and {len(args)} were given")
         args = [_listed(one) for one in args]
         if out is None and not any(_is_array(one) for one in args):
             return self._number(args)
@@ -78,6 +78,9 @@ class Vectorized:
         if queue is not None and not any(_is_numpy(one) for one in (*args, out)):
             return self._compute(args, out, queue)
         return self._moved(args, out, queue)
+
+    def _count(self):
+        return "1 argument" if self.nin == 1 else f"{self.nin} arguments"
 
     def _number(self, args):
         signature = self._chosen(args)
