@@ -4,8 +4,10 @@ from typing import Any
 
 from drupe import array as array
 from drupe import ext as ext
+from drupe import kernel_api as kernel_api
 from drupe import memory as memory
 from drupe import program as program
+from drupe import simulator as simulator
 from drupe import utils as utils
 from drupe._engine import BuildError as BuildError
 from drupe._engine import BusyError as BusyError

@@ -172,6 +172,9 @@ def run_host(made, args, size, local=None, *, compiler="gcc", folder, chunk=7, p
     return failures
 
 
+_STORED = {"float16": "uint16", "bool": "uint8"}
+
+
 def run_opencl(made, args, size, local=None, device="opencl:cpu"):
     """The same on a driver's device; arrays are copied there and back."""
     import drupe.array as da
@@ -183,18 +186,18 @@ def run_opencl(made, args, size, local=None, device="opencl:cpu"):
         if isinstance(value, np.ndarray):
             there = next((b for a, b in arrays if a is value), None)
             if there is None:
-                there = da.asarray(value, device=device)
+                there = da.asarray(value.view(_STORED.get(value.dtype.name, value.dtype)), device=device)
                 arrays.append((value, there))
             words.append(there)
         elif isinstance(value, tuple):
             words.append(drupe.LocalMemory(int(value[1])))
         else:
-            words.append(value)
+            words.append(np.uint8(value) if value.dtype == bool else value)
     event = getattr(program, made.name)(*words, global_size=tuple(reversed(size)),
                                         local_size=tuple(reversed(local)) if local else None)
     event.wait()
     for value, there in arrays:
-        np.copyto(value, there.asnumpy())
+        np.copyto(value, there.asnumpy().view(value.dtype))
     return failures
 
 

@@ -1,11 +1,14 @@
 """Kernels that look at what they do: `assert`, and every index where `checked=True`.
 
 Such a kernel has one more argument, a record of what failed first. A host function behind it on the queue reads the
-record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It names the
-work-item and the line, and holds what simulator.replay() needs to run that work-group again.
+record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It
+names the work-item and the line, and holds what a replay of that work-group needs.
 """
+from drupe.compiler import careful
+
 ASSERT, BOUNDS = 1, 2
 _FIELDS = 5  # code, line, linear global id, two values
+recent = {}  # by the names of kernels, the last launches without checks that can be run again
 _LIMIT = 1 << 28  # bytes of arguments that are copied for a replay
 
 
@@ -46,29 +49,36 @@ def launch(kernel, variant, space, wait_for, args):
     import drupe.array as da
 
     queue = _queue_of(args)
-    record = da.zeros(_FIELDS, dtype="int64", usm_type="shared", sycl_queue=queue)
     done = Launch(kernel, variant, space, args)
-    if replay_wanted(kernel):
+    if careful.replay() or careful.is_checked() or kernel.checked:
         done.keep()
+    if not variant.failures:
+        return _launch_kept(done, wait_for, args)
+    record = da.zeros(_FIELDS, dtype="int64", usm_type="shared", sycl_queue=queue)
     given = (*args, record)
-    plan = [("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params]
+    plan = tuple(("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params)
     kernel._launcher.add(given, space, variant.kernel, plan, variant.form, variant.watched,
                          local=variant.local if variant.form == "range" else None, grain=variant.grain)
     kernel._launcher(space, wait_for, given)
 
-    def look(memory):
-        _look(done, memory)
+    address = record._pointer
+
+    def look(_kept):
+        _look(done, address)
 
     look.__name__ = look.__qualname__ = kernel.__name__
-    return queue.host_task(look, (record.usm_data,))
+    return queue.host_task(look, (record,))
 
 
-def replay_wanted(kernel):
-    """Whether arguments are copied before a kernel runs: in checked mode, or by %config Drupe.replay."""
-    import sys
+def _launch_kept(done, wait_for, args):
+    """Launch a kernel without checks, and remember it: a fault of it is an error of the device."""
+    from drupe.compiler import launch as launching
 
-    settings = sys.modules.get("drupe.magics.settings")
-    return bool(kernel.checked or (settings is not None and getattr(settings, "replay", False)))
+    launching._add(done.kernel, done.variant, done.space, args)
+    event = done.kernel._launcher(done.space, wait_for, args)
+    done.kernel._launcher.clear()  # the next launch comes here, too
+    recent[done.kernel.__name__] = done
+    return event
 
 
 def _queue_of(args):
@@ -82,9 +92,11 @@ def _queue_of(args):
     return None
 
 
-def _look(done, memory):
-    """Raise what the record says."""
-    code, line, place, first, second = memoryview(memory).cast("B").cast("q")[:_FIELDS]
+def _look(done, address):
+    """Raise what the record says. It is read by its address: its buffer would wait for the queue, and so for this."""
+    import ctypes
+
+    code, line, place, first, second = (ctypes.c_int64 * _FIELDS).from_address(address)
     if not code:
         return
     item = work_item_of(done.space, place)

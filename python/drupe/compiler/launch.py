@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drupe import _engine
-from drupe.compiler import types
+from drupe.compiler import careful, types
 from drupe.compiler.messages import KernelError
 
 _OPENCL_C = 2  # the bit of OpenCL C in Device.languages
+call_kernel, call_kernel_async = _engine._call_kernel, _engine._call_kernel_async
 _GPU_LOCAL = {1: (256,), 2: (8, 32), 3: (2, 4, 32)}
 _CPU_LOCAL = {1: (128,), 2: (1, 128), 3: (1, 1, 128)}
 
@@ -32,7 +33,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], *, checked: "bool | None" = None,
                  local_size: "Sequence[int] | None" = None) -> None:
         if not callable(function):
-            raise TypeError(f"drupe.kernel takes a function, not {type(function).__name__}: put @drupe.kernel above a def")
+            raise TypeError(f"drupe.kernel takes a function, not {type(function).__name__}: put it above a def")
         functools.update_wrapper(self, function)
         self.py_func, self.checked = function, checked
         self.local_size = None if local_size is None else tuple(local_size)
@@ -40,6 +41,7 @@ class Kernel:
         self.variants: "dict[Any, Any]" = {}
         self._lock = threading.RLock()
         self._launcher = _engine._Launcher(self, functools.partial(_slow, weakref.ref(self)))
+        careful.register(self)
 
     def __getitem__(self, geometry: Any) -> "functools.partial[Any]":
         return functools.partial(_engine._call_kernel, self, space_of(geometry))
@@ -76,9 +78,9 @@ def kernel(function: "Callable[..., Any] | str | None" = None, **options: Any) -
 
         drupe.call_kernel(add, drupe.Range(n), a, b, c)
 
-    The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels that
-    ask drupe.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of work-groups over
-    a Range, where that is not left to Drupe. docs/kernels.md tells what a kernel can be written with.
+    The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels
+    that ask kernel_api.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of
+    work-groups over a Range, where that is not left to Drupe. docs/kernels.md tells what kernels can be written with.
     """
     if callable(function):
         return Kernel(function, **options)
@@ -154,6 +156,7 @@ def type_of(value, name):
     from drupe import kernel_api
 
     if isinstance(value, kernel_api.LocalAccessor):
+        _engine._local_accessor(kernel_api.LocalAccessor)
         return types.Array(_dtype_name(value.dtype), len(value.shape), "C", "local"), None
     _refuse(value, name)
 
@@ -208,7 +211,7 @@ def _slow(owner, space, wait_for, args):
                           "Pass at least one array of drupe.array.")
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
-    if variant.failures:
+    if variant.failures or careful.replay():
         from drupe.compiler import guard
 
         return guard.launch(kernel, variant, space, wait_for, args)
@@ -229,6 +232,7 @@ def variant_for(kernel, kinds, space, queue, args=(), checked=None):
     dims = space.global_range.ndim if grouped else space.ndim
     device = queue.device
     checked = kernel.checked if checked is None else checked
+    checked = careful.is_checked() if checked is None else checked
     key = (kinds, grouped, dims, device, bool(checked))
     variant = kernel.variants.get(key)
     if variant is not None and _is_current(variant):

@@ -32,8 +32,8 @@ CODES = {
 
 
 class KernelError(Exception):
-    """Why a function cannot be a kernel. `code` is its number in docs/kernel-errors.md, `line` and `column` (from 0) say
-    where in `filename`; `cause` and `remedy` are sentences."""
+    """Why a function cannot be a kernel. `code` is its number in docs/kernel-errors.md, `line` and `column` (from 0)
+    say where in `filename`; `cause` and `remedy` are sentences."""
 
     def __init__(self, code, cause, remedy="", *, place=None):
         self.code, self.cause, self.remedy = code, cause, remedy

@@ -4,7 +4,10 @@ from drupe._units import size
 from drupe.compiler import describe, types
 from drupe.compiler.messages import KernelError
 
+_TIERS = {"quick": "quick tier (libtcc)", "best": "C compiler", "driver": "the driver's compiler"}
 STAGES = ("names", "types", "tree", "text")
+_CELL = "padding:1px 10px;text-align:left"
+_NAME = _CELL + ";vertical-align:top;color:" + _html.GREY
 _MONO = "margin:2px 0 8px 0;padding:6px 8px;border:%s;overflow:auto;font-size:12px;line-height:1.35" % _html.LINE
 
 
@@ -65,7 +68,7 @@ class Inspection:
 
     def facts(self):
         """(what, text) of the line above the source."""
-        tier = {"quick": "quick tier (libtcc)", "best": "C compiler", "driver": "the driver's compiler"}.get(self.tier, "")
+        tier = _TIERS.get(self.tier, "")
         rows = [("device", "%s, %s" % (self.device.filter_string, tier)),
                 ("arguments", ", ".join("%s: %s" % pair for pair in self.arguments.items())),
                 ("variables", ", ".join("%s: %s" % pair for pair in self.variables.items()) or "none")]
@@ -85,10 +88,9 @@ class Inspection:
         return "\n".join(lines) + "\n\n" + self._body()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        rows = "".join(_html.element("tr", _html.element("td", _html.escape(what), "padding:1px 10px;color:" + _html.GREY
-                                                         + ";text-align:left;vertical-align:top") +
-                                     _html.element("td", _html.escape(text), "padding:1px 10px;text-align:left"),
-                                     _html.PLAIN) for what, text in self.facts())
+        rows = "".join(_html.element("tr", _html.element("td", _html.escape(what), _NAME) +
+                                     _html.element("td", _html.escape(text), _CELL), _html.PLAIN)
+                       for what, text in self.facts())
         markup = (_html.element("b", _html.escape(self.name)) +
                   _html.element("table", rows, "border-collapse:collapse;font-size:13px;margin:2px 0") +
                   source_html(self._body()))

@@ -34,7 +34,7 @@ class Statements:
         if isinstance(stmt.value, ast.Constant):
             return  # a docstring
         value = self.value(stmt.value)
-        if isinstance(value, Number) and any(isinstance(one, (tree.Atomic, tree.Call)) for one in tree.walk(value.expr)):
+        if isinstance(value, Number) and any(isinstance(one, tree.Call) for one in tree.walk(value.expr)):
             self.emit(tree.Do(stmt.lineno, value.expr))
 
     # --- Assignments ---
@@ -138,7 +138,8 @@ class Statements:
     def _paired(self, kind, args):
         items = [self.value(one) for one in args]
         if not all(isinstance(one, Items) for one in items):
-            raise KernelError("DK003", "%s() takes tuples in a kernel." % kind.__name__, "Write for i in range(len(a)).")
+            raise KernelError("DK003", "%s() takes tuples in a kernel." % kind.__name__,
+                              "Write for i in range(len(a)).")
         if kind is zip:
             return [Items(list(row)) for row in zip(*(one.items for one in items))]
         return [Items([constant(i), one]) for i, one in enumerate(items[0].items)]

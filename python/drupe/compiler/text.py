@@ -90,7 +90,7 @@ class Function(Expressions):
     def __init__(self, program, function):
         self.program, self.function = program, function
         self.names = Names(program.names.taken)
-        self.hidden, self.lines, self.depth, self.top = {}, [], 1, []
+        self.hidden, self.lines, self.depth, self.top, self.same = {}, [], 1, [], {}
         self.types, self.seen, self.line = dict(function.locals), analysis.Occurrences(), None
         self.buffers = {one.name: one for one in function.buffers}
         self.views = {one.name: one for one in function.buffers if one.size is None}
@@ -98,6 +98,7 @@ class Function(Expressions):
             self.c_name(param.buffer.name if param.buffer else param.name)
         flags = iter(range(1, 1000))
         self.body = analysis.without_else(function.body, lambda: self.new_flag("drupe_broke%d" % next(flags)))
+        self.body = analysis.loops_apart(self.body, self.seen, self._another)
         self.total = self.seen.of_all(self.body)
         self.undeclared = {name for name in self.total if name in self.types or name in self.views}
         self.at_assign, self.loops, self.texts, self.counters = {}, 0, {}, {}
@@ -105,7 +106,15 @@ class Function(Expressions):
     # --- Names ---
 
     def c_name(self, name):
-        return self.names.of(name)
+        return self.names.of(self.same.get(name, name))
+
+    def _another(self, name):
+        """A variable beside one of this name; C's loops may have equal names."""
+        new = "%s %d" % (name, len(self.types))
+        self.types[new] = self.types[name]
+        if self.types[name] == "int64":
+            self.same[new] = name
+        return new
 
     def new_flag(self, name, kind="bool"):
         self.types[name] = kind
@@ -285,8 +294,8 @@ class Function(Expressions):
         self.loops -= 1
 
     def _do_while(self, stmt):
-        cond = self.expr(stmt.cond, 6)
         failing = self.may_fail(stmt.cond)
+        cond = self.expr(stmt.cond, 6 if failing else 0)
         if failing:
             cond += " && !" + self.failed()
         always = isinstance(stmt.cond, tree.Const) and stmt.cond.value

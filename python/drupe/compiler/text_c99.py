@@ -146,9 +146,17 @@ class Kernel(text.Program):
         form = "host_groups" if kernel.grouped else "host_range"
         return Text(self.assembled(self._head, [*body, table]), self.name, self.params, form)
 
+    def assembled(self, head, body):
+        """All small functions are inlined: a loop with a call is no vector's."""
+        return super().assembled(head, body).replace("\nstatic inline ", "\ndrupe_inline ")
+
     def _head(self, body):
-        head = head_of(body, _TYPEDEFS)
-        return head + "\n" + _INDEPENDENT if "drupe_independent" in body else head
+        parts = [head_of(body, _TYPEDEFS)]
+        if "static inline" in body:
+            parts.append("#define drupe_inline static inline __attribute__((always_inline))")
+        if "drupe_independent" in body:
+            parts.append(_INDEPENDENT)
+        return "\n".join(parts)
 
     # --- Parameters ---
 
@@ -239,7 +247,7 @@ class Kernel(text.Program):
         lines[:0] = ["    " + one for one in printer.own_places()]
         hidden = [one for one in printer.hidden if one not in ("drupe_linear", "drupe_failed")]
         params = self.take_parameters(printer)
-        head = "static inline __attribute__((always_inline)) void %s(%s)" % (self.name, ", ".join(
+        head = "static inline void %s(%s)" % (self.name, ", ".join(
             [_hidden_parameter(one) for one in hidden] + [declared for declared, _name in params]) or "void")
         call = "%s(%s);" % (self.name, ", ".join(hidden + [name for _declared, name in params]))
         free = ["drupe_independent"] if independent(self.kernel.body) else []
