@@ -91,6 +91,27 @@ def test_an_inner_loop_whose_range_depends_is_a_loop():
     assert [loop.dims for loop in triangle._whole.loops] == [1]
 
 
+def test_a_loop_that_leaves_nothing():
+    @drupe.offload
+    def nothing(n):
+        for i in prange(n):
+            t = i*2
+            if t > 3:
+                t = 0
+        return n
+
+    assert nothing(5) == 5
+
+    @drupe.offload
+    def counting(n):
+        i = 0
+        while i < n:
+            i += 1
+        return n
+
+    assert counting(3) == 3
+
+
 def test_what_a_body_assigns_belongs_to_the_round():
     @drupe.offload
     def body(x, y, mode):

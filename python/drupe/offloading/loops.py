@@ -154,6 +154,8 @@ class ParallelLoop(Loop):
         natural = self.simple or all(one.start >= 0 < one.step for one in ranges)
         if self.found.reductions:
             return self._reduce(ranges, sizes, inputs, [_as_number(one) for one in args[last:]], constants, natural)
+        if self.queue(inputs) is None:
+            return None  # without an array it leaves nothing
         kernel, piece = self.kernel(natural, lambda: pieces.plain(self._way(constants, natural)), constants=constants)
         if piece.bounds:
             inputs = [*_bounds(piece, ranges), *inputs]
@@ -332,7 +334,10 @@ class SerialLoop(Loop):
     def _run(self, known, values):
         kernel, scalars, _constants, _watched = known
         values, _ = self.settled(values)
-        queue = self.queue(values) or _near()
+        queue = self.queue(values)
+        if queue is None and not scalars:
+            return []  # without an array it leaves nothing
+        queue = queue or _near()
         out = [_engine.empty(1, dtype=_dtype(one, queue.device), queue=queue) for one in scalars]
         kernel._launcher(_engine.Range(1), None, (*values, *out))
         return [_result(scalar, one.asnumpy()[0]) for scalar, one in zip(scalars, out)]
