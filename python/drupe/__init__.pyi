@@ -63,14 +63,17 @@ from drupe.enums import local_mem_type as local_mem_type
 from drupe.platforms import lsplatform as lsplatform
 from drupe.enums import memory_order as memory_order
 from drupe.enums import memory_scope as memory_scope
+from drupe.offloading.function import offload as offload
 from drupe.enums import partition_affinity_domain as partition_affinity_domain
 from drupe.enums import partition_property as partition_property
+from drupe.offloading.function import prange as prange
 from drupe._progress import progress as progress
 from drupe.choice import select_accelerator_device as select_accelerator_device
 from drupe.choice import select_cpu_device as select_cpu_device
 from drupe.choice import select_default_device as select_default_device
 from drupe.choice import select_device_with_aspects as select_device_with_aspects
 from drupe.choice import select_gpu_device as select_gpu_device
+from drupe.offloading.vectorize import vectorize as vectorize
 from drupe._engine import Context as SyclContext
 from drupe._engine import Device as SyclDevice
 from drupe._engine import Event as SyclEvent

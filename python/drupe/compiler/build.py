@@ -4,7 +4,7 @@ import threading
 from drupe.compiler import kernels, launch, text, tree
 from drupe.compiler.messages import KernelError
 
-_ROUNDS = 500  # what a loop counts for whose length is not known
+ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 
@@ -19,22 +19,22 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
                          device_name=device.name, checked=checked)
     variant = launch.Variant(made, text.render(made, dialect), device)
     variant.watched, variant.kinds = made.watched, kinds
-    variant.cost = sum(_cost(stmt) for stmt in made.body)
-    variant.grain = max(1, _GRAIN // max(1, variant.cost))
+    variant.cost = sum(cost(stmt) for stmt in made.body)
+    variant.grain = kernel.grain or max(1, _GRAIN // max(1, variant.cost))
     variant.form = ("host_" if dialect == "c99" else "") + ("groups" if grouped else "range")
     variant.local = None if grouped else launch.local_for(kernel, device, dims)
     return variant
 
 
-def _cost(node):
+def cost(node):
     """Operations of a statement, where a loop runs for a fixed number of rounds."""
     total = 1
     for child in tree.children(node):
-        total += _cost(child)
+        total += cost(child)
     if isinstance(node, tree.For):
         ends = [one.value for one in (node.start, node.stop, node.step) if isinstance(one, tree.Const)]
-        return total * (max(1, len(range(*ends))) if len(ends) == 3 else _ROUNDS)
-    return total * (_ROUNDS if isinstance(node, tree.While) else 1)
+        return total * (max(1, len(range(*ends))) if len(ends) == 3 else ROUNDS)
+    return total * (ROUNDS if isinstance(node, tree.While) else 1)
 
 
 def make(kernel, variant, queue, work):

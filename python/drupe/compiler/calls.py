@@ -212,6 +212,20 @@ def _memory(space, what):
     return function
 
 
+def _numpys_memory(zeroed):
+    """numpy.zeros() and numpy.empty(): a private array."""
+    def function(low, args, named):
+        given = {"dtype": Known(float), **dict(zip(("shape", "dtype"), args), **named)}
+        if set(given) != {"shape", "dtype"}:
+            raise KernelError("DK008", "In a kernel, an array of its own takes a shape and a dtype.")
+        made = places.make(low, places.shape_of(given["shape"], "private array"), _dtype(given["dtype"]), tree.PRIVATE)
+        if zeroed:  # here, as it may be made once in each round of a loop
+            low.written(made.buffer)
+            places.fill(low, made, constant(0))
+        return made
+    return function
+
+
 def _local_accessor(low, args, named):
     raise KernelError("DK015", "A LocalAccessor is made outside of the kernel and passed to it.",
                       "call_kernel(kernel, NdRange(...), ..., LocalAccessor(shape, dtype))")
@@ -375,6 +389,7 @@ def _fixed():
         for name in mathematics.FUNCTIONS:
             if hasattr(module, name):
                 table[id(getattr(module, name))] = _mathematical(name, weak)
+    table[id(numpy.zeros)], table[id(numpy.empty)] = _numpys_memory(True), _numpys_memory(False)
     for name, function in _API.items():
         thing = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), kernel_api)
         if thing is not None:

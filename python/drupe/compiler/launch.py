@@ -37,6 +37,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.py_func, self.checked = function, checked
         self.local_size = None if local_size is None else tuple(local_size)
+        self.grain = 0  # work-items of a chunk on the host; 0: by what they cost
         self.variants: "dict[Any, Any]" = {}
         self._lock = threading.RLock()
         self._launcher = _engine._Launcher(self, functools.partial(_slow, weakref.ref(self)))
