@@ -142,6 +142,7 @@ const drupe_tcc_function drupe_tcc_functions[] = {{"__fixunssfdi", (any)from_flo
                                                   PLAIN(memset),
                                                   PLAIN(memcmp),
                                                   PLAIN(printf),
+                                                  PLAIN(dprintf),
                                                   SIZES(load),
                                                   SIZES(store),
                                                   SIZES(swap),

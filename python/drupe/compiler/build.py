@@ -56,8 +56,8 @@ def _make_on_host(kernel, variant, queue, work):
         try:
             variant.program = drupe.Program(variant.text.text, queue=queue, language="c",
                                             options="-drupe-table -drupe-quick")
-        except drupe.UnsupportedError:
-            pass  # no quick tier here
+        except (drupe.UnsupportedError, drupe.BuildError):
+            pass  # no quick tier here, or it cannot take the text: the other one can, or says why not
         else:
             variant.kernel, variant.tier = variant.program[variant.text.name], "quick"
             threading.Thread(target=_better, args=(kernel, variant, queue), name="drupe-kernel-build",
