@@ -44,6 +44,7 @@ typedef struct drupe_py_kernel_call {
     int dims;
     size_t global[DRUPE_PY_DIMS], local[DRUPE_PY_DIMS]; /* the second one only if `grouped` */
     drupe_queue *queue;                                 /* borrowed: of the arrays, or NULL */
+    drupe_queue *other;                                 /* borrowed: of one that made it refuse the call */
     size_t nodes, words;
     PyObject *objects[DRUPE_PY_NODES];
     uint64_t signature[2 * DRUPE_PY_NODES + 1]; /* equal for calls that one compiled kernel serves */

@@ -102,7 +102,10 @@ static inline int read_array(drupe_py_state *state, drupe_py_kernel_call *call, 
     /* Python code may run, and change what was read before. */
     if (settle && array->node) return drupe_py_settle(state, array) ? DRUPE_PY_AGAIN : RAISED;
     if (!call->queue) call->queue = array->queue;
-    if (call->queue != array->queue) return REFUSES;
+    if (call->queue != array->queue) {
+        call->other = array->queue;
+        return REFUSES;
+    }
     bool plain = (array->ndim == 1 && array->strides[0] == 1) || drupe_array_contiguous(array);
     return put(call, object,
                word_of(DRUPE_PY_NODE_ARRAY, (unsigned)array->dtype, (unsigned)array->ndim, plain));
@@ -168,6 +171,7 @@ int drupe_py_call_read(drupe_py_state *state, drupe_py_kernel_call *call, PyObje
                        PyObject *const *args, size_t nargs, bool settle)
 {
     int result;
+    call->other = NULL;
     if (!read_space(state, call, space)) return REFUSES;
     do {
         result = TAKES_IT;
