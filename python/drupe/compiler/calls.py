@@ -131,6 +131,8 @@ def _print(low, args, named):
         raise KernelError("DK008", "print() takes no keywords in a kernel.")
     parts = []
     for one in args:
+        if parts:
+            parts.append(" ")
         if isinstance(one, Known) and isinstance(one.value, str):
             parts.append(one.value)
         elif isinstance(one, Number):

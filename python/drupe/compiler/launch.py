@@ -144,7 +144,7 @@ def type_of(value, name):
     if isinstance(value, _engine.Array):
         layout = "C" if value.flags["c_contiguous"] else "A"
         return types.Array(str(value.dtype), value.ndim, layout), value.queue
-    scalar = types.of_number(value)
+    scalar = types.of_number(_plain(value))
     if scalar is not None:
         if scalar.kind == 1 and not -1 << 63 <= int(value) < (1 << 63 if scalar.weak else 1 << 64):
             raise KernelError("DK019", "The argument %r is %d, which has more than 64 bits." % (name, value))
@@ -215,8 +215,26 @@ def _slow(owner, space, wait_for, args):
         from drupe.compiler import guard
 
         return guard.launch(kernel, variant, space, wait_for, args)
-    _add(kernel, variant, space, args)
-    return kernel._launcher(space, wait_for, args)
+    plain = tuple(_plain(value) for value in args)
+    _add(kernel, variant, space, plain)
+    same = all(one is before for one, before in zip(plain, args))
+    return None if same else kernel._launcher(space, wait_for, plain)  # None: the launcher looks again
+
+
+def _plain(value):
+    """An argument as the launcher knows it: the number in an object of a derived class, such as an IntEnum."""
+    if isinstance(value, (_engine.Array, tuple)):
+        return value
+    for kind in (bool, int, float, complex):
+        if isinstance(value, kind) and not hasattr(value, "dtype"):
+            return value if type(value) is kind else kind(value)
+    dtype = getattr(value, "dtype", None)
+    if types.of_number(value) and dtype is not None:
+        import numpy
+
+        kind = getattr(numpy, dtype.name + ("_" if dtype.name == "bool" else ""))
+        return value if type(value) is kind else kind(value)
+    return value
 
 
 def _parameter_names(kernel, args):
