@@ -50,37 +50,53 @@ def make(kernel, variant, queue, work):
 
 
 def _make_on_host(kernel, variant, queue, work):
+    """The quick tier for a small launch, or where there is no other; and the simulator where there is none at all."""
+    quick = _program(variant, queue, " -drupe-quick") if work < _PATIENT else None
+    if quick is not None:
+        _take(variant, quick, "quick")
+        threading.Thread(target=_better, args=(kernel, variant, queue), name="drupe-kernel-build", daemon=True).start()
+        return
+    best = _program(variant, queue)
+    if best is None and work >= _PATIENT:
+        quick = _program(variant, queue, " -drupe-quick")
+    if best is not None or quick is not None:
+        _take(variant, best or quick, "best" if best else "quick")
+    else:
+        variant.tier = "simulator"
+
+
+def _program(variant, queue, more=""):
+    """The variant's program by one of the tiers, or None where that is not there. What the quick one cannot take is
+    None, too: the other one can, or says why not."""
     import drupe
 
-    if work < _PATIENT:
-        try:
-            variant.program = drupe.Program(variant.text.text, queue=queue, language="c",
-                                            options="-drupe-table -drupe-quick")
-        except (drupe.UnsupportedError, drupe.BuildError):
-            pass  # no quick tier here, or it cannot take the text: the other one can, or says why not
-        else:
-            variant.kernel, variant.tier = variant.program[variant.text.name], "quick"
-            threading.Thread(target=_better, args=(kernel, variant, queue), name="drupe-kernel-build",
-                             daemon=True).start()
-            return
-    _best(variant, queue)
+    try:
+        return drupe.Program(variant.text.text, queue=queue, language="c", options="-drupe-table" + more)
+    except drupe.UnsupportedError:
+        return None
+    except drupe.BuildError:
+        if more:
+            return None
+        raise
 
 
-def _best(variant, queue):
-    import drupe
-
-    program = drupe.Program(variant.text.text, queue=queue, language="c", options="-drupe-table")
-    variant.program, variant.kernel, variant.tier = program, program[variant.text.name], "best"
+def _take(variant, program, tier):
+    variant.program, variant.kernel, variant.tier = program, program[variant.text.name], tier
 
 
 def _better(kernel, variant, queue):
     """The better tier takes the quick one's place; where it fails, the quick one stays."""
     import drupe
 
-    before = variant.kernel
     try:
-        _best(variant, queue)
+        program = _program(variant, queue)
     except drupe.DeviceError as error:
         variant.problem = error
-    else:
+        return
+    if program is None:
+        variant.problem = "there is no C compiler"
+        return
+    with kernel._lock:
+        before = variant.kernel
+        _take(variant, program, "best")
         kernel._launcher.replace(before, variant.kernel)

@@ -5,6 +5,7 @@ launches them without running Python; what it does not know comes to Kernel._slo
 """
 import functools
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,7 +40,7 @@ class Kernel:
         self.local_size = None if local_size is None else tuple(local_size)
         self.grain = 0  # work-items of a chunk on the host; 0: by what they cost
         self.variants: "dict[Any, Any]" = {}
-        self._lock = threading.RLock()
+        self._lock, self._told = threading.RLock(), False
         self._launcher = _engine._Launcher(self, functools.partial(_slow, weakref.ref(self)))
         careful.register(self)
 
@@ -209,16 +210,36 @@ def _slow(owner, space, wait_for, args):
     if not queues:
         raise KernelError("DK007", "%s() was given no array, so its device is not known." % kernel.__name__,
                           "Pass at least one array of drupe.array.")
+    plain = tuple(_plain(value) for value in args)
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
-    if variant.failures or careful.replay():
+        guarded = variant.failures or careful.replay()
+        if not guarded and variant.kernel is not None:
+            _add(kernel, variant, space, plain)
+    if variant.kernel is None:
+        return _simulated(kernel, space, wait_for, args, queues[0])
+    if guarded:
         from drupe.compiler import guard
 
         return guard.launch(kernel, variant, space, wait_for, args)
-    plain = tuple(_plain(value) for value in args)
-    _add(kernel, variant, space, plain)
     same = all(one is before for one, before in zip(plain, args))
     return None if same else kernel._launcher(space, wait_for, plain)  # None: the launcher looks again
+
+
+def _simulated(kernel, space, wait_for, args, queue):
+    """Where nothing compiles for `host`: the kernel runs as plain Python, now. Said once of each kernel."""
+    from drupe import kernel_api
+
+    if not kernel._told:
+        kernel._told = True
+        warnings.warn("There is no C compiler for kernels on %s, so %s() runs in the simulator, which is slow. Install "
+                      "one (gcc or clang), or use another device." % (queue.device.filter_string, kernel.__name__),
+                      stacklevel=3)
+    for event in wait_for if isinstance(wait_for, (list, tuple)) else [wait_for] if wait_for else []:
+        event.wait()
+    queue.wait()
+    kernel_api.call_kernel(kernel, space, *args)
+    return queue.barrier()
 
 
 def _plain(value):
