@@ -1,0 +1,104 @@
+"""Programs from texts that were put together here, and compilers' errors in terms of what the user wrote.
+
+Each part that the user wrote stands on lines of its own behind a `#line 1 "operation"`, so that compilers name the part
+and its line. What they say of other lines is left out, unless they say nothing else.
+"""
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from drupe._engine import BuildError, Program, Queue
+
+_MESSAGE = re.compile(r"(?:^|[\s\"(])(?P<part>[A-Za-z_]+)\"?[:(](?P<line>\d+)[:,](?P<column>\d+)\)?(?: <Spelling=[^>]*>)?: *")
+_CALLS_A_TYPE = re.compile(r"\b(?:[A-Z]|u?int\d*|float\d*|double|long|short|char|bool|static_cast|\w+_cast)\s*(?:<[^>]*>\s*)?\(")
+
+
+def part(name: str, text: str) -> str:
+    """What the user wrote, as lines of a text."""
+    return f'\n#line 1 "{name}"\n{text}\n#line 1 "drupe"\n'
+
+
+def _is_error(message: str) -> bool:
+    return "warning:" not in message and "note:" not in message
+
+
+def tell(log: str, parts: "Mapping[str, str]") -> "str | None":
+    """The messages of a compiler about the parts, each with the user's line and a mark under its column. None if there
+    is no error among them."""
+    told: "list[str]" = []
+    errors = 0
+    for line in log.splitlines():
+        found = _MESSAGE.search(line)
+        if not found or found["part"] not in parts:
+            continue
+        lines = parts[found["part"]].split("\n")
+        number, column = int(found["line"]), int(found["column"])
+        if not 0 < number <= len(lines):
+            continue
+        before = line[:found.start("part")].strip().strip('"(')
+        message = f"{before} {line[found.end():]}".strip()
+        errors += _is_error(message)
+        shown = lines[number - 1]
+        space = re.sub("[^\t]", " ", shown.encode()[:max(column - 1, 0)].decode(errors="ignore"))  # columns count bytes
+        told += [f"{found['part']}, line {number}, column {column}: {message}", "    " + shown, f"    {space}^"]
+    return "\n".join(told) if errors else None
+
+
+def _hint(parts: "Mapping[str, str]") -> str:
+    for name, text in parts.items():
+        found = _CALLS_A_TYPE.search(text)
+        if found:
+            return f"\nThe language is C: a conversion in {name} is written (T)(x), not {found[0]}x)."
+    return ""
+
+
+def build(text: str, queue: Queue, language: str, options: str, parts: "Mapping[str, str]") -> Program:
+    """A program for the device of a queue; BuildError speaks of the parts."""
+    if language == "c":
+        options = f"-drupe-table -Werror=implicit-function-declaration {options}"
+    try:
+        return Program(text, queue=queue, language=language, options=options.strip())
+    except BuildError as error:
+        told = tell(error.log, parts)
+        if told is not None:
+            error.args = (f"the kernel was not built for {queue.device.filter_string}:\n{told}{_hint(parts)}",)
+        raise
+
+
+class Cache:
+    """Things by what they were made for; each is made once, whichever threads ask."""
+
+    def __init__(self) -> None:
+        self._made: "dict[Any, Any]" = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, make: "Callable[[], Any]") -> Any:
+        """What was made for the key, or what `make` makes now."""
+        found = self._made.get(key)
+        if found is None:
+            with self._lock:
+                found = self._made.get(key)
+                if found is None:
+                    found = self._made[key] = make()
+        return found
+
+    def items(self) -> "list[tuple[Any, Any]]":
+        """All of it, as pairs."""
+        return list(self._made.items())
+
+
+def language_of(device: Any) -> str:
+    """The language that a device's kernels are written in."""
+    return "c" if device.filter_string.startswith("host") else "opencl"
+
+
+def words_of(options: Any) -> str:
+    """Options of a compiler, a text or a sequence of them, as one text."""
+    text = options if isinstance(options, str) else " ".join(options or ())
+    for word in text.split():
+        if word.startswith(("-std=c++", "--std=c++", "--use_fast_math", "-use_fast_math", "-arch", "--gpu-architecture",
+                            "-lineinfo", "--device-debug")):
+            raise ValueError(f"{word!r} is an option of CUDA's compiler. OpenCL C has -cl-fast-relaxed-math, -cl-std=CL2.0, "
+                             "-D and -I; C on host has those of the machine's compiler, such as -ffast-math")
+    return text
