@@ -6,5 +6,7 @@
 docs/kernels-c.md compares them with those of CuPy and PyOpenCL.
 """
 from drupe.raw.elementwise import ElementwiseKernel
+from drupe.raw.modules import RawKernel, RawModule
+from drupe.raw.reduction import ReductionKernel
 
-__all__ = ["ElementwiseKernel"]
+__all__ = ["ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel"]

@@ -57,7 +57,7 @@ class ElementwiseKernel:
                        (("preamble", self.preamble), ("loop_prep", self._loop_prep), ("operation", self.operation),
                         ("after_loop", self._after_loop)) if part}
         for name, part in self._texts.items():
-            refuse_cuda(part, "opencl", name)
+            refuse_cuda(part, None, name)
         if "return" in text.words_of([self.operation]):
             raise ValueError(_NO_MORE)
         raw = [one.name for one in self._parameters if one.kind == "raw"]

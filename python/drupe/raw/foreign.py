@@ -1,7 +1,8 @@
 """CUDA C and C++ in a text for OpenCL C or C: found before a compiler sees it, and refused with what to write."""
 import re
 
-from drupe._engine import UnsupportedError
+from drupe._engine import Device, UnsupportedError
+from drupe.raw import building
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 _EXTERN = re.compile(r'extern\s+"C"')
@@ -36,11 +37,13 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
-def refuse_cuda(text: str, language: str, what: str = "code") -> None:
-    """UnsupportedError for CUDA C and templates of C++."""
+def refuse_cuda(text: str, language: "str | None", what: str = "code") -> None:
+    """UnsupportedError for CUDA C and templates of C++. What to write is told in a language; None: that of the default
+    device."""
     code = without_comments(text)
     if not _SURE.search(code) and not _EXTERN.search(text):
         return
+    language = language or building.language_of(Device())
     told, column = [], 1 if language == "opencl" else 2
     if _EXTERN.search(text):
         told.append('extern "C"  ->  (leave it out)')
@@ -56,7 +59,7 @@ def refuse_cuda(text: str, language: str, what: str = "code") -> None:
             told.append(f"{found[0]}  ->  {written.format(_AXIS.get(found[0][-1], ''))}")
         code = row[0].sub("", code)
     name = "OpenCL C" if language == "opencl" else "C"
-    raise UnsupportedError(f"The {what} is CUDA C, which is compiled for no device here. In {name} write\n    "
+    raise UnsupportedError(f"The {what} is CUDA C or C++, which is compiled for no device here. In {name} write\n    "
                            + "\n    ".join(dict.fromkeys(told)) + "\nThe page docs/kernels-c.md has the whole list.")
 
 
