@@ -9,14 +9,29 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from drupe._engine import BuildError, Program, Queue
+from drupe.raw.foreign import without_comments
 
 _MESSAGE = re.compile(r"(?:^|[\s\"(])(?P<part>[A-Za-z_]+)\"?[:(](?P<line>\d+)[:,](?P<column>\d+)\)?(?: <Spelling=[^>]*>)?: *")
 _CALLS_A_TYPE = re.compile(r"\b(?:[A-Z]|u?int\d*|float\d*|double|long|short|char|bool|static_cast|\w+_cast)\s*(?:<[^>]*>\s*)?\(")
 
 
-def part(name: str, text: str) -> str:
-    """What the user wrote, as lines of a text."""
-    return f'\n#line 1 "{name}"\n{text}\n#line 1 "drupe"\n'
+def part(name: str, text: str, end: str = "") -> str:
+    """What the user wrote, as lines of a text. What ends it counts as the line behind, where compilers notice that
+    something is missing."""
+    return f'\n#line 1 "{name}"\n{text}\n{end}\n#line 1 "drupe"\n'
+
+
+def check_brackets(name: str, text: str) -> None:
+    """ValueError where brackets do not match: compilers would look for what is missing in the text around."""
+    open_ones: "list[str]" = []
+    for char in without_comments(text):
+        if char in "([{":
+            open_ones.append(char)
+        elif char in ")]}":
+            if not open_ones or open_ones.pop() + char not in ("()", "[]", "{}"):
+                raise ValueError(f"{name}: {char!r} closes no bracket: {text!r}")
+    if open_ones:
+        raise ValueError(f"{name}: {open_ones[-1]!r} is not closed: {text!r}")
 
 
 def _is_error(message: str) -> bool:
@@ -34,8 +49,10 @@ def tell(log: str, parts: "Mapping[str, str]") -> "str | None":
             continue
         lines = parts[found["part"]].split("\n")
         number, column = int(found["line"]), int(found["column"])
-        if not 0 < number <= len(lines):
+        if not 0 < number <= len(lines) + 1 or "each undeclared identifier is reported only once" in line:
             continue
+        if number > len(lines):
+            number, column = len(lines), len(lines[-1].encode()) + 1
         before = line[:found.start("part")].strip().strip('"(')
         message = f"{before} {line[found.end():]}".strip()
         errors += _is_error(message)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from drupe._engine import Array, Event, Kernel, Queue, UnsupportedError
 from drupe.raw import binding, building, layout, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
-from drupe.raw.launching import (MOST_NUMBERS, Launch, after_copies, copy_back, default_queue, dense, form_of,
+from drupe.raw.launching import (MOST_NUMBERS, Launch, after_copies, copy_back, default_queue, dense, form_of, in_order,
                                   launch)
 
 _NO_MORE = "C has no 'return' here; write 'continue', which goes on with the next element"
@@ -58,6 +58,8 @@ class ElementwiseKernel:
                         ("after_loop", self._after_loop)) if part}
         for name, part in self._texts.items():
             refuse_cuda(part, None, name)
+            if name != "preamble":
+                building.check_brackets(name, part)
         if "return" in text.words_of([self.operation]):
             raise ValueError(_NO_MORE)
         raw = [one.name for one in self._parameters if one.kind == "raw"]
@@ -65,6 +67,8 @@ class ElementwiseKernel:
         self._words = text.words_of(self._code.values())
         self._ordered = bool(raw) or bool(self._words & {"i", "_ind"})
         self._names = [one.name for one in self._parameters]
+        self.nin, self.nout = len(self.in_params), len(self.out_params)
+        self.nargs = self.nin + self.nout
         self._cache = building.Cache()
 
     def _init_cupy(self, in_params: str, out_params: str, operation: str, name: str = "kernel", reduce_dims: bool = True,
@@ -221,7 +225,8 @@ class ElementwiseKernel:
         if compiled.numbers is not None:
             given.append(compiled.numbers(*place.numbers))
         wait_for = after_copies(queue, given_arrays, wait_for) if back or place.copied else wait_for
-        event = launch(Launch(compiled.kernel, given, items, form, queue, wait_for))
+        with in_order(queue):
+            event = launch(Launch(compiled.kernel, given, items, form, queue, wait_for))
         return copy_back(event, queue, back + place.back)
 
     def _build(self, queue, used, types, kinds, place, form):
@@ -229,7 +234,7 @@ class ElementwiseKernel:
         operands = [text.Operand(one.name, kind, scalar, one.placeholder or scalars.c_value(scalar, language), one.output)
                     for one, kind, scalar in zip(self._parameters, kinds, used)]
         placeholders = {letter: scalars.SCALARS[name] for letter, name in types.items()}
-        parts = {name: building.part(name, code) for name, code in self._code.items()}
+        parts = {name: building.part(name, code, "" if name == "preamble" else ";") for name, code in self._code.items()}
         name = text.kernel_name(self.name, self._words)
         slots = [operand.slot(language) for operand in operands]
         slots += [text.Slot("long", f"{one.name}_size", 7) for one, kind in zip(self._parameters, kinds)
@@ -365,6 +370,6 @@ class _Loops:
         for one in self.elements:
             lines.append(f"        {'' if one.output else 'const '}{one.declared} {one.name} = "
                          f"{one.loaded(where[one.name], language)};\n")
-        lines.append(f"        do {{{self.parts['operation']};\n        }} while (0);\n")
+        lines.append(f"        do {{{self.parts['operation']}        }} while (0);\n")
         lines += [f"        {one.stored(where[one.name], language)}\n" for one in self.elements if one.output]
         return "".join(lines)

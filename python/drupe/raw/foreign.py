@@ -2,7 +2,6 @@
 import re
 
 from drupe._engine import Device, UnsupportedError
-from drupe.raw import building
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 _EXTERN = re.compile(r'extern\s+"C"')
@@ -43,7 +42,7 @@ def refuse_cuda(text: str, language: "str | None", what: str = "code") -> None:
     code = without_comments(text)
     if not _SURE.search(code) and not _EXTERN.search(text):
         return
-    language = language or building.language_of(Device())
+    language = language or ("c" if Device().filter_string.startswith("host") else "opencl")
     told, column = [], 1 if language == "opencl" else 2
     if _EXTERN.search(text):
         told.append('extern "C"  ->  (leave it out)')

@@ -42,6 +42,45 @@ _C = {
     "rsqrt": "#define rsqrt(x) (1 / sqrt(x))\n",
     "exp10": "#define exp10(x) pow(10, x)\n",
 }
+_ATOMIC_C = """\
+static inline __attribute__((unused)) {type} _add_{type}({type} *p, {type} v)
+{{
+    {bits} before = __atomic_load_n(({bits} *)p, __ATOMIC_RELAXED), after;
+    {type} old, sum;
+    do {{
+        __builtin_memcpy(&old, &before, sizeof(old));
+        sum = old + v;
+        __builtin_memcpy(&after, &sum, sizeof(sum));
+    }} while (!__atomic_compare_exchange_n(({bits} *)p, &before, after, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}}
+"""
+_EXTREME_C = """\
+static inline __attribute__((unused)) {type} _{name}_{short}({type} *p, {type} v)
+{{
+    {type} old = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while ({test} && !__atomic_compare_exchange_n(p, &old, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {{}}
+    return old;
+}}
+"""
+_INTEGERS_C = (("int", "int"), ("uint", "unsigned int"), ("long", "long"), ("ulong", "unsigned long"))
+
+
+def _atomics_in_c() -> "dict[str, str]":
+    """atomicAdd(pointer, value) and its like, by CUDA's names; they return what was there before."""
+    add = "".join(f"static inline __attribute__((unused)) {type} _add_{short}({type} *p, {type} v) "
+                  "{ return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }\n" for short, type in _INTEGERS_C)
+    add += _ATOMIC_C.format(type="float", bits="unsigned int") + _ATOMIC_C.format(type="double", bits="unsigned long")
+    cases = ", ".join(f"{type} *: _add_{short}" for short, type in (*_INTEGERS_C, ("float", "float"), ("double", "double")))
+    found = {"atomicAdd": f"{add}#define atomicAdd(p, v) _Generic((p), {cases})((p), (v))\n"}
+    for name, test in (("atomicMin", "v < old"), ("atomicMax", "old < v")):
+        text = "".join(_EXTREME_C.format(type=type, short=short, name=name, test=test) for short, type in _INTEGERS_C)
+        cases = ", ".join(f"{type} *: _{name}_{short}" for short, type in _INTEGERS_C)
+        found[name] = f"{text}#define {name}(p, v) _Generic((p), {cases})((p), (v))\n"
+    return found
+
+
+_C.update(_atomics_in_c())
 _NEEDS = {"clamp": ("min", "max"), "rsqrt": ("sqrt",), "exp10": ("pow",)}
 
 
@@ -62,6 +101,45 @@ def _in_opencl(name: str, double: bool) -> str:
     return f"{text}#undef {name}\n#define {name}({names}) _drupe_{name}({given})\n"
 
 
+_ATOMIC_OPENCL = """\
+static inline {type} __attribute__((overloadable)) _drupe_add(volatile global {type} *p, {type} v)
+{{
+    {bits} before, old = as_{bits}(*p);
+    do {{
+        before = old;
+        old = {cas}((volatile global {bits} *)p, before, as_{bits}(as_{type}(before) + v));
+    }} while (old != before);
+    return as_{type}(old);
+}}
+"""
+
+
+def _atomics_in_opencl(words: "Set[str]", double: bool) -> str:
+    """Those of 64 bits only where a type of 64 bits may be meant: not every device has them."""
+    text = ""
+    for name, short in (("atomicAdd", "add"), ("atomicMin", "min"), ("atomicMax", "max")):
+        if name not in words:
+            continue
+        parts = [(type, f"atomic_{short}") for type in ("int", "uint")]
+        wide = [(type, f"atom_{short}") for type in ("long", "ulong")]
+        text += "".join(_overload(short, *part) for part in parts)
+        text += f"#ifdef cl_khr_int64_{'base' if short == 'add' else 'extended'}_atomics\n" \
+                f"#pragma OPENCL EXTENSION cl_khr_int64_{'base' if short == 'add' else 'extended'}_atomics : enable\n"
+        text += "".join(_overload(short, *part) for part in wide)
+        if short == "add" and double:
+            text += _ATOMIC_OPENCL.format(type="double", bits="ulong", cas="atom_cmpxchg")
+        text += "#endif\n"
+        if short == "add":
+            text += _ATOMIC_OPENCL.format(type="float", bits="uint", cas="atomic_cmpxchg")
+        text += f"#define {name}(p, v) _drupe_{short}((p), (v))\n"
+    return text
+
+
+def _overload(name: str, type: str, function: str) -> str:
+    return (f"static inline {type} __attribute__((overloadable)) _drupe_{name}(volatile global {type} *p, {type} v) "
+            f"{{ return {function}(p, v); }}\n")
+
+
 def in_c(words: "Set[str]") -> str:
     """The head of a text in C that mentions these words."""
     wanted = set(words) | {need for word in words for need in _NEEDS.get(word, ())}
@@ -78,6 +156,7 @@ def in_c(words: "Set[str]") -> str:
 def in_opencl(words: "Set[str]", double: bool) -> str:
     """The head of a text in OpenCL C that mentions these words."""
     text = "".join(_in_opencl(word, double) for word in _OPENCL if word in words)
+    text += _atomics_in_opencl(words, double)
     for word in sorted(words & _OF_FLOATS.keys()):
         name = _OF_FLOATS[word]
         if name in _TWO:

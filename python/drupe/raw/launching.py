@@ -1,6 +1,7 @@
 """How many work-items a kernel of this package gets, and how it is launched."""
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from drupe._engine import Array, Context, Device, Event, Kernel, Queue
@@ -51,6 +52,18 @@ def launch(work: Launch) -> Event:
     chunk = work.chunk or max(_LEAST_CHUNK, -(-items // (4 * queue.device.max_compute_units)))
     return kernel(*work.args, items, chunk, global_size=-(-items // chunk), local_size=1, queue=queue,
                   wait_for=work.wait_for)
+
+
+@contextlib.contextmanager
+def in_order(queue: Queue) -> "Iterator[None]":
+    """Kernels of the block run behind what was submitted before them and before what follows, as array operations do:
+    also on a queue that is out of order."""
+    if queue.is_in_order:
+        yield
+        return
+    queue.barrier()
+    yield
+    queue.barrier()
 
 
 def default_queue(context: Any) -> Queue:

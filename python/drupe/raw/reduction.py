@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from drupe._engine import Array, Kernel, LocalMemory, Queue, UnsupportedError
 from drupe.raw import binding, building, layout, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
-from drupe.raw.launching import MOST_NUMBERS, Form, Launch, after_copies, copy_back, default_queue, dense, form_of, launch
+from drupe.raw.launching import (MOST_NUMBERS, Form, Launch, after_copies, copy_back, default_queue, dense, form_of,
+                                  in_order, launch)
 from drupe.raw.reduction_text import BLOCK, ReductionText, Shape, field_names, parts_of, value_type
 
 _GROUP = 256
@@ -62,6 +63,8 @@ class ReductionKernel:
                         ("post_map_expr", self.post_map_expr), ("identity", self.identity)) if part}
         for name, part in self._texts.items():
             refuse_cuda(part, None, name)
+            if name != "preamble":
+                building.check_brackets(name, part)
         for name in ("map_expr", "reduce_expr", "post_map_expr"):
             if "return" in text.words_of([self._texts.get(name, "")]):
                 raise ValueError(f"{name} has no 'return': {'it is statements' if name[0] == 'p' else 'it is an expression'}")
@@ -225,10 +228,11 @@ class ReductionKernel:
             partial = array.empty(work.chunks * work.results * size, "uint8", queue=queue)
         given += [partial, work.numbers()]
         event = None
-        if work.chunks:
-            event = work.start(compiled.first, given, work.items, size, queue, wait_for)
-        if work.chunks != 1:
-            event = work.start(compiled.join, given, work.results, size, queue, wait_for if event is None else event)
+        with in_order(queue):
+            if work.chunks:
+                event = work.start(compiled.first, given, work.items, size, queue, wait_for)
+            if work.chunks != 1:
+                event = work.start(compiled.join, given, work.results, size, queue, wait_for if event is None else event)
         return event
 
     def _size_of(self, types, made):
@@ -378,4 +382,4 @@ class _Work:
             group = min(_GROUP, kernel.work_group_size or 1)
             return kernel(*given, LocalMemory(group * size), global_size=items * group, local_size=group, queue=queue,
                           wait_for=wait_for)
-        return launch(Launch(kernel, given, items, self.form, queue, wait_for, 1))
+        return launch(Launch(kernel, given, items, self.form, queue, wait_for, max(1, items // (8 * self.units))))

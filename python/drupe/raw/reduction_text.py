@@ -1,7 +1,7 @@
 """The text of a reduction, and what it is told of a call.
 
 A work-item reduces a part of what goes into one result, a *chunk*, by itself ("rows": the elements of a result lie side
-by side; "columns": those of neighbouring results do, so that it reduces up to 64 results at once). On GPUs a group may
+by side; "columns": those of neighbouring results do, so that it reduces up to 256 results at once). On GPUs a group may
 do that together ("tree"). Where there are several chunks, their results, the partials, are reduced by a second kernel.
 No neutral element is needed for that, because a chunk begins with its first element.
 """
@@ -13,7 +13,7 @@ from drupe.raw.scalars import Scalar, c_value
 from drupe.raw.text import Operand, Slot
 
 LANES = 16  # partial results of a loop over one row, so that no element waits for the one before
-BLOCK = 64  # results of a work-item of "columns"
+BLOCK = 256  # results of a work-item of "columns"
 
 
 class Parts(NamedTuple):
@@ -119,14 +119,14 @@ class ReductionText:
         mapped += [*declared, "const ptrdiff_t _J", *([] if "i" in {one.name for one in self.operands} else
                                                       ["const ptrdiff_t i"])]
         head = "static inline __attribute__((unused))"
-        lines = [f"{head} _R _map({', '.join(mapped)}) {{ return {self.parts.map_expr}; }}\n",
-                 f"{head} _R _reduce(const _R a, const _R b) {{ return {self.parts.reduce_expr}; }}\n"]
+        lines = [f"{head} _R _map({', '.join(mapped)}) {{ return {self.parts.map_expr}}}\n",
+                 f"{head} _R _reduce(const _R a, const _R b) {{ return {self.parts.reduce_expr}}}\n"]
         if self.parts.identity:
-            lines.append(f"{head} _R _identity(void) {{ return {self.parts.identity}; }}\n")
+            lines.append(f"{head} _R _identity(void) {{ return {self.parts.identity}}}\n")
         after = [one.slot(self.language).declared(self.language) for one in self.outputs]
         lines.append(f"{head} void _post({', '.join(['const _R a', *after, *declared, 'const long _o'])})\n{{\n")
         lines += [f"    {one.declared} {one.name} = {one.loaded('_o', self.language)};\n" for one in self.outputs]
-        lines.append(f"    do {{{self.parts.post_map_expr};\n    }} while (0);\n")
+        lines.append(f"    do {{{self.parts.post_map_expr}    }} while (0);\n")
         lines += [f"    {one.stored('_o', self.language)}\n" for one in self.outputs]
         return "".join([*lines, "}\n"])
 
@@ -231,8 +231,13 @@ class ReductionText:
         inner = ("            long _k = 0;\n            if (!_any) {\n"
                  f"                for (int _l = 0; _l < _count; _l++) _acc[_l] = {mapped};\n"
                  "                _any = 1;\n                _k = 1;\n            }\n"
-                 "            for (; _k < _run; _k++) {\n                _UNIT\n"
-                 f"                for (int _l = 0; _l < _count; _l++) _acc[_l] = _reduce(_acc[_l], {mapped});\n"
+                 "            for (; _k < _run; _k++) {\n")
+        reduce = f"_acc[_l] = _reduce(_acc[_l], {mapped});\n"
+        if block > 1:  # a loop of a known length is better code
+            inner += (f"                if (_count == {block}) {{\n                    _UNIT\n"
+                      f"                    for (int _l = 0; _l < {block}; _l++) {reduce}                    continue;\n"
+                      "                }\n")
+        inner += (f"                for (int _l = 0; _l < _count; _l++) {reduce}"
                  "            }\n")
         lines += [f"        _R _acc[{block}];\n        int _any = 0;\n", self._runs(inner),
                   "        for (int _l = 0; _l < _count; _l++) {\n        ", self._ended("_acc[_l]", "(_o + _l)"),
@@ -302,7 +307,8 @@ class ReductionText:
 
 def parts_of(code: "Mapping[str, str]") -> Parts:
     """The parts as they stand in a text."""
-    return Parts(*(building.part(name, code[name]) if code.get(name) else "" for name in Parts._fields))
+    return Parts(*(building.part(name, code[name], "" if name == "preamble" else ";") if code.get(name)
+                   else "" for name in Parts._fields))
 
 
 def value_type(scalar: Scalar, language: str) -> str:
