@@ -30,6 +30,7 @@ _WRITTEN = {name: module for module, names in {
     "enums": ("backend_type", "device_type", "event_status_type", "fp_config", "global_mem_cache_type",
               "local_mem_type", "memory_order", "memory_scope", "partition_affinity_domain", "partition_property"),
     "platforms": ("Platform", "get_platforms", "lsplatform"),
+    "raw": ("ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel"),
     "timer": ("HostDeviceDuration", "Timer"),
 }.items() for name in names}
 # What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.

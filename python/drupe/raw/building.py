@@ -21,6 +21,12 @@ def part(name: str, text: str, end: str = "") -> str:
     return f'\n#line 1 "{name}"\n{text}\n{end}\n#line 1 "drupe"\n'
 
 
+def check_name(name: str) -> None:
+    """ValueError for what cannot be the name of a kernel."""
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise ValueError(f"{name!r} is no name of a kernel: letters, digits and _, a letter first")
+
+
 def check_brackets(name: str, text: str) -> None:
     """ValueError where brackets do not match: compilers would look for what is missing in the text around."""
     open_ones: "list[str]" = []
@@ -58,8 +64,8 @@ def tell(log: str, parts: "Mapping[str, str]") -> "str | None":
         errors += _is_error(message)
         shown = lines[number - 1]
         space = re.sub("[^\t]", " ", shown.encode()[:max(column - 1, 0)].decode(errors="ignore"))  # columns count bytes
-        told += [f"{found['part']}, line {number}, column {column}: {message}", "    " + shown, f"    {space}^"]
-    return "\n".join(told) if errors else None
+        told.append(f"{found['part']}, line {number}, column {column}: {message}\n    {shown}\n    {space}^")
+    return "\n".join(dict.fromkeys(told)) if errors else None  # a macro may use what is wrong twice
 
 
 def _hint(parts: "Mapping[str, str]") -> str:
@@ -78,8 +84,9 @@ def build(text: str, queue: Queue, language: str, options: str, parts: "Mapping[
         return Program(text, queue=queue, language=language, options=options.strip())
     except BuildError as error:
         told = tell(error.log, parts)
-        if told is not None:
-            error.args = (f"the kernel was not built for {queue.device.filter_string}:\n{told}{_hint(parts)}",)
+        if told is None:  # about the text around, which is no use to show
+            told = re.sub(r"\bdrupe:\d+:\d+: *", "", error.log).strip()
+        error.args = (f"the kernel was not built for {queue.device.filter_string}:\n{told}{_hint(parts)}",)
         raise
 
 

@@ -1,5 +1,5 @@
 """ElementwiseKernel: an expression in C for each element of several arrays."""
-import ctypes
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ _NO_MORE = "C has no 'return' here; write 'continue', which goes on with the nex
 
 class _Compiled(NamedTuple):
     kernel: Kernel
-    numbers: "Any | None"  # a ctypes array for the layout, or None: all lies in one piece
+    pack: "Any | None"  # makes bytes of the numbers of a layout; None: all lies in one piece
 
 
 class ElementwiseKernel:
@@ -27,11 +27,11 @@ class ElementwiseKernel:
     elements.
 
     >>> squared = drupe.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "squared")
-    >>> squared(da.arange(4.0), 1.0)
-    array([1., 0., 1., 4.])
+    >>> print(squared(da.arange(4.0), 1.0))
+    [1., 0., 1., 4.]
     >>> reverse = drupe.ElementwiseKernel("raw T x", "T y", "y = x[_ind.size() - 1 - i]", "reverse")
-    >>> reverse(da.arange(4), size=4)
-    array([3, 2, 1, 0])
+    >>> print(reverse(da.arange(4), size=4))
+    [3, 2, 1, 0]
 
     ElementwiseKernel(context, arguments, operation, name, ...) is PyOpenCL's: the arguments are a list of declarations in
     C, and pointers are indexed by `i`. The context is a drupe.Queue, a drupe.Context or a drupe.Device. A call returns an
@@ -40,8 +40,8 @@ class ElementwiseKernel:
     >>> axpy = drupe.ElementwiseKernel(drupe.Device().queue, "float a, float *x, float *z", "z[i] = a * x[i]", "axpy")
     >>> x = da.ones(3, dtype="float32")
     >>> axpy(2, x, x).wait()
-    >>> x
-    array([2., 2., 2.], dtype=float32)
+    >>> print(x)
+    [2., 2., 2.]
 
     Options: preamble (text in front of the kernel), options (of the compiler); in CuPy's spelling also no_return,
     return_tuple, loop_prep and after_loop. A program is built for each combination of types when it is first called.
@@ -62,6 +62,7 @@ class ElementwiseKernel:
                 building.check_brackets(name, part)
         if "return" in text.words_of([self.operation]):
             raise ValueError(_NO_MORE)
+        building.check_name(self.name)
         raw = [one.name for one in self._parameters if one.kind == "raw"]
         self._code = {name: text.sizes_as_names(part, raw) for name, part in self._texts.items()}
         self._words = text.words_of(self._code.values())
@@ -80,16 +81,17 @@ class ElementwiseKernel:
         self.operation, self.name, self.preamble = operation, name, preamble
         self.no_return, self.return_tuple = no_return, return_tuple
         self._loop_prep, self._after_loop = loop_prep, after_loop
-        self.options, self._queue, self._cupy = building.words_of(options), None, True
+        self._queue = None
+        self.options, self._cupy = building.words_of(options), True
         if not self._parameters:
             raise ValueError("the kernel has no parameters")
 
     def _init_opencl(self, context: Any, arguments: "str | Sequence[Any]", operation: str, name: str = "elwise_kernel",
                      options: "str | Sequence[str]" = (), *, preamble: str = "", loop_prep: str = "",
                      after_loop: str = "") -> None:
-        self._queue = default_queue(context)
+        self._queue: "Queue | None" = default_queue(context)
         self._parameters = self.in_params = parameters.read_c(arguments)
-        self.out_params: "tuple[parameters.Parameter, ...]" = ()
+        self.out_params = ()
         if not any(one.kind == "raw" for one in self._parameters):
             raise ValueError("there is no pointer among the arguments, whose elements the kernel is to go through")
         self.operation = operation.replace("PYOPENCL_ELWISE_CONTINUE", "continue")
@@ -222,8 +224,8 @@ class ElementwiseKernel:
         for number, (one, kind) in enumerate(zip(self._parameters, kinds)):
             if kind == "raw" and f"{one.name}_size" in self._words:
                 given.append(values[number].size)
-        if compiled.numbers is not None:
-            given.append(compiled.numbers(*place.numbers))
+        if compiled.pack is not None:
+            given.append(compiled.pack(*place.numbers))
         wait_for = after_copies(queue, given_arrays, wait_for) if back or place.copied else wait_for
         with in_order(queue):
             event = launch(Launch(compiled.kernel, given, items, form, queue, wait_for))
@@ -247,8 +249,8 @@ class ElementwiseKernel:
         source += text.kernel(language, name, slots, loops.body())
         source += text.table(language, {name: len(slots)})
         program = building.build(source, queue, language, self.options, self._texts)
-        numbers = ctypes.c_int64 * len(place.numbers) if place.numbers else None
-        return source, _Compiled(program[name], numbers)
+        pack = struct.Struct(f"={len(place.numbers)}q").pack if place.numbers else None
+        return source, _Compiled(program[name], pack)
 
 
 class _Place:

@@ -94,8 +94,8 @@ class RawKernel:
     >>> x = da.ones(6, dtype="float32")
     >>> twice((3,), (2,), (x,)).wait()
     >>> twice(x.queue, (6,), None, x).wait()
-    >>> x
-    array([4., 4., 4., 4., 4., 4.], dtype=float32)
+    >>> print(x)
+    [4., 4., 4., 4., 4., 4.]
 
     It is built for each device when it is first launched there. options: of the compiler, a text or a sequence. language:
     "opencl", "c" or "spirv"; None takes text for C on host and for OpenCL C elsewhere. `shared_mem` bytes go to the one
@@ -240,8 +240,8 @@ class RawModule:
     >>> x = da.zeros(3, dtype="int32")
     >>> put((3,), (1,), (x, 4)), add((1,), (3,), (x, 1))
     (<drupe.Event...>, <drupe.Event...>)
-    >>> x
-    array([5, 5, 5], dtype=int32)
+    >>> print(x)
+    [5, 5, 5]
 
     `path` names a file instead: a text, or a module of SPIR-V.
     """

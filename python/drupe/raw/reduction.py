@@ -4,7 +4,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from drupe._engine import Array, Kernel, LocalMemory, Queue, UnsupportedError
+from drupe._engine import Array, BuildError, Kernel, LocalMemory, Queue, UnsupportedError
 from drupe.raw import binding, building, layout, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
 from drupe.raw.launching import (MOST_NUMBERS, Form, Launch, after_copies, copy_back, default_queue, dense, form_of,
@@ -20,7 +20,6 @@ class _Compiled(NamedTuple):
     source: str
     first: Kernel
     join: Kernel
-    letters: "dict[str, Any]"
 
 
 class ReductionKernel:
@@ -32,11 +31,10 @@ class ReductionKernel:
     value of no elements; "" or None makes these an error.
 
     >>> norm = drupe.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
-    >>> norm(da.asarray([3.0, 4.0]))
-    array(5.)
-    >>> norm(da.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1, keepdims=True)
-    array([[ 5.],
-           [10.]])
+    >>> print(norm(da.asarray([3.0, 4.0])))
+    5.
+    >>> print(norm(da.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1))
+    [ 5., 10.]
 
     Where the value between is of another type than the output, reduce_type names it; it may be a struct of the preamble.
     `_J` in map_expr is the number of the element along the reduced axes.
@@ -47,8 +45,8 @@ class ReductionKernel:
     >>> dot = drupe.ReductionKernel(drupe.Device().queue, "float32", "0", reduce_expr="a + b", map_expr="x[i] * y[i]",
     ...                             arguments="const float *x, const float *y")
     >>> x = da.ones(1000, dtype="float32")
-    >>> dot(x, x)
-    array(1000., dtype=float32)
+    >>> print(dot(x, x))
+    1000.
 
     Options: preamble, options (of the compiler). A program is built for each combination of types when it is first called.
     """
@@ -68,6 +66,7 @@ class ReductionKernel:
         for name in ("map_expr", "reduce_expr", "post_map_expr"):
             if "return" in text.words_of([self._texts.get(name, "")]):
                 raise ValueError(f"{name} has no 'return': {'it is statements' if name[0] == 'p' else 'it is an expression'}")
+        building.check_name(self.name)
         raw = [one.name for one in self.in_params if one.kind == "raw"]
         self._code = {name: text.sizes_as_names(part, raw) for name, part in self._texts.items()}
         self._words = text.words_of(self._code.values())
@@ -86,12 +85,13 @@ class ReductionKernel:
             raise UnsupportedError("outputs of a reduction are not raw: each result is written once")
         self.map_expr, self.reduce_expr, self.post_map_expr = map_expr, reduce_expr, post_map_expr
         self.identity, self.name, self.reduce_type, self.preamble = _literal(identity), name, reduce_type, preamble
-        self.options, self._queue, self._cupy = building.words_of(options), None, True
+        self._queue = None
+        self.options, self._cupy = building.words_of(options), True
 
-    def _init_opencl(self, context: Any, dtype_out: Any, neutral: Any, reduce_expr: str, map_expr: "str | None" = None,
+    def _init_opencl(self, ctx: Any, dtype_out: Any, neutral: Any, reduce_expr: str, map_expr: "str | None" = None,
                      arguments: "str | Sequence[Any] | None" = None, name: str = "reduce_kernel",
                      options: "str | Sequence[str]" = (), preamble: str = "") -> None:
-        self._queue = default_queue(context)
+        self._queue: "Queue | None" = default_queue(ctx)
         dtype = scalars.of_dtype(dtype_out)
         if arguments is None:
             arguments = f"const {scalars.SCALARS[dtype].value} *in"
@@ -194,6 +194,8 @@ class ReductionKernel:
             target, put = dense(outs[number], True)
             targets.append(target)
             back += put
+        if 0 in result:
+            return outs, queue.barrier(wait_for=wait_for)
         kinds = []
         for number, (one, value) in enumerate(zip(self.in_params, values)):
             if one.kind == "raw":
@@ -202,8 +204,6 @@ class ReductionKernel:
         copied = bool(back) or any(value is not one for value, one in zip(values, given))
         wait_for = after_copies(queue, given, wait_for) if copied else wait_for
         work = _Work(queue, kinds, values, shape, axes, self._ordered)
-        if work.results == 0:
-            return outs, queue.barrier(wait_for=wait_for)
         if work.reduced == 0 and not self.identity:
             raise ValueError(f"{self.name} has no identity, which would be the value of no elements")
         event = self._launch(queue, values, used, targets, made, types, kinds, work, wait_for)
@@ -254,14 +254,20 @@ class ReductionKernel:
         outputs = [text.Operand(one.name, "element", scalar, one.placeholder or scalars.c_value(scalar, language), True)
                    for one, scalar in zip(self.out_params, made)]
         scalar = self._reduce_scalar(types, made)
-        declared = self.reduce_type if scalar is None else value_type(scalar, language)
+        declared = str(self.reduce_type) if scalar is None else value_type(scalar, language)
         letters = {letter: scalars.SCALARS[name] for letter, name in types.items()}
         name = text.kernel_name(self.name, self._words)
         made_text = ReductionText(name, operands, outputs, declared, parts_of(self._code), shape, language, self._words,
                                   letters, self._size_of(types, made))
         source = made_text.source()
-        program = building.build(source, queue, language, self.options, self._texts)
-        return _Compiled(source, program[name], program[f"{name}_join"], {})
+        try:
+            program = building.build(source, queue, language, self.options, self._texts)
+        except BuildError as error:
+            if "_fits" in error.log:
+                raise UnsupportedError(f"{self.reduce_type}, the reduce_type of {self.name}, is larger than "
+                                       f"{_UNKNOWN_SIZE} bytes") from None
+            raise
+        return _Compiled(source, program[name], program[f"{name}_join"])
 
 
 def _literal(value: Any) -> str:
@@ -322,7 +328,7 @@ class _Work:
         if self._count() > MOST_NUMBERS:
             order = [*others, *axes]
             for number, one in zip(self.which, seen):
-                values[number] = array.permute_dims(one, order).copy()
+                values[number] = array.permute_dims(one, tuple(order)).copy()
             self.over = layout.Layout((self.reduced,), tuple((1,) for _ in seen))
             self.kept = layout.Layout((self.results,), tuple((self.reduced,) for _ in seen))
         for number in self.which:

@@ -96,22 +96,19 @@ class ReductionText:
 
     # --- Functions of one element ----------------------------------------------------------------------------
 
-    def _context(self):
-        """What every expression sees: raw arrays, numbers and sizes; as parameters, and as arguments."""
-        language = self.language
-        declared = [one.slot(language).declared(language) for one in self.raw]
-        given = [one.name for one in self.raw]
-        declared += [f"const {one.declared} {one.name}" for one in self.values]
-        given += [f"({one.declared})_v_{one.name}" for one in self.values]
-        declared += [f"const ptrdiff_t {one.name}_size" for one in self.sized]
-        given += [f"{one.name}_size" for one in self.sized]
+    def _context(self, without: str = "") -> "tuple[list[str], list[str]]":
+        """What every expression sees, but for one name: raw arrays, numbers and sizes; as parameters, and as arguments."""
+        seen = {one.name: (one.slot(self.language).declared(self.language), one.name) for one in self.raw}
+        seen.update((one.name, (f"const {one.declared} {one.name}", f"({one.declared})_v_{one.name}"))
+                    for one in self.values)
+        seen.update((f"{one.name}_size", (f"const ptrdiff_t {one.name}_size", f"{one.name}_size")) for one in self.sized)
         names = {one.name for one in (*self.operands, *self.outputs)}
         total = f"({self.d('results')} * {self.d('reduced')})"
         for word, value in (("_in_ind_size", total), ("_out_ind_size", self.d("results")), ("n", total)):
             if word in self.words and word not in names:
-                declared.append(f"const ptrdiff_t {word}")
-                given.append(value)
-        return declared, given
+                seen[word] = (f"const ptrdiff_t {word}", value)
+        seen.pop(without, None)
+        return [one[0] for one in seen.values()], [one[1] for one in seen.values()]
 
     def _functions(self):
         declared, _given = self._context()
@@ -124,7 +121,7 @@ class ReductionText:
         if self.parts.identity:
             lines.append(f"{head} _R _identity(void) {{ return {self.parts.identity}}}\n")
         after = [one.slot(self.language).declared(self.language) for one in self.outputs]
-        lines.append(f"{head} void _post({', '.join(['const _R a', *after, *declared, 'const long _o'])})\n{{\n")
+        lines.append(f"{head} void _post({', '.join(['const _R a', *after, *self._context('a')[0], 'const long _o'])})\n{{\n")
         lines += [f"    {one.declared} {one.name} = {one.loaded('_o', self.language)};\n" for one in self.outputs]
         lines.append(f"    do {{{self.parts.post_map_expr}    }} while (0);\n")
         lines += [f"    {one.stored('_o', self.language)}\n" for one in self.outputs]
@@ -138,7 +135,7 @@ class ReductionText:
 
     def _ended(self, value, result):
         """What is done with a chunk's result."""
-        given = [value, *(one.pointer for one in self.outputs), *self._context()[1], result]
+        given = [value, *(one.pointer for one in self.outputs), *self._context("a")[1], result]
         return (f"if ({self.d('chunks')} == 1) _post({', '.join(given)});\n"
                 f"        else (({self.space}_R *)_partial)[_c * {self.d('results')} + {result}] = {value};\n")
 
@@ -247,7 +244,7 @@ class ReductionText:
     def _join(self):
         """Work-items are results; their partials are reduced."""
         results = self.d("results")
-        given = ["_acc", *(one.pointer for one in self.outputs), *self._context()[1], "_begin"]
+        given = ["_acc", *(one.pointer for one in self.outputs), *self._context("a")[1], "_begin"]
         first = f"const {self.space}_R *_parts = (const {self.space}_R *)_partial + _begin;\n"
         if self.parts.identity:
             begin = f"        _R _acc = {self.d('chunks')} ? _parts[0] : _identity();\n"
@@ -280,7 +277,7 @@ class ReductionText:
                      "        barrier(CLK_LOCAL_MEM_FENCE);\n"
                      "        if (_id % (2 * _half) == 0 && _id + _half < _active)\n"
                      "            _tree[_id] = _reduce(_tree[_id], _tree[_id + _half]);\n    }\n")
-        given = [*(one.pointer for one in self.outputs), *self._context()[1], "_o"]
+        given = [*(one.pointer for one in self.outputs), *self._context("a")[1], "_o"]
         if elements:
             lines.append(f"    if (_id == 0) {{\n        _acc = _tree[0];\n        {self._ended('_acc', '_o')}    }}\n}}\n")
         else:

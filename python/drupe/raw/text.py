@@ -13,7 +13,7 @@ from drupe.raw.foreign import without_comments
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SIZE = re.compile(r"\b(_ind|_in_ind|_out_ind)\.size\(\)")
-_KEPT = frozenset(("kernel", "main", "min", "max", "abs", "clamp", "dot", "cross", "length", "distance", "normalize", "mix",
+_KEPT = frozenset(("main", "min", "max", "abs", "clamp", "dot", "cross", "length", "distance", "normalize", "mix",
                    "step", "sign", "select", "any", "all", "mad", "rsqrt", "native", "barrier", "vload", "vstore"))
 
 _HALF = """\
@@ -118,6 +118,8 @@ def sizes_as_names(text: str, raw: "Iterable[str]") -> str:
 
 def kernel_name(name: str, words: "Set[str]") -> str:
     """A name of a function in the text that is none of the user's."""
+    if name == "kernel":  # the name that CuPy gives where there is none
+        name = "elementwise"
     taken = name in words or name in _KEPT or name in functions.MATH
     return f"{name}_kernel" if taken else name
 
