@@ -13,20 +13,21 @@ def check(value: Any, parameter: Parameter) -> None:
     name = parameter.name
     if isinstance(value, Array):
         if parameter.kind == "value":
-            raise TypeError(f"{name} is a number, and an array was given; give float({name}) or int({name}), or declare "
-                            f"a pointer: '{parameter.type_name} *{name}'")
+            raise TypeError(f"{name} is a number, and an array was given; give float({name}) or int({name}), or "
+                            f"declare a pointer: '{parameter.type_name} *{name}'")
         if value.dtype.name.startswith("complex"):
             raise scalars.refuse_complex(f"the array {name}")
         return
+    kind = type(value).__name__
     if hasattr(value, "__array_interface__") and getattr(value, "shape", ()) != () or isinstance(value, (list, tuple)):
-        kind = "a NumPy array" if hasattr(value, "__array_interface__") else f"a {type(value).__name__}"
-        raise TypeError(f"{name} is {kind}. Copy it to the device first: drupe.array.asarray({name})")
+        what = "NumPy array" if hasattr(value, "__array_interface__") else kind
+        raise TypeError(f"{name} is a {what}. Copy it to the device first: drupe.array.asarray({name})")
     if scalars.of_number(value) is None:
-        raise TypeError(f"{name} is {'an array of drupe.array' if parameter.kind == 'raw' else 'an array or a number'}, not "
-                        f"{type(value).__name__}")
+        wanted = "an array of drupe.array" if parameter.kind == "raw" else "an array of drupe.array or a number"
+        raise TypeError(f"{name} is {wanted}, not {kind}")
     if parameter.kind == "raw" or parameter.output:
-        raise TypeError(f"{name} is {'an output' if parameter.output else 'a raw array'}: give an array of drupe.array, "
-                        f"not {type(value).__name__}")
+        what = "an output" if parameter.output else "a raw array"
+        raise TypeError(f"{name} is {what}: give an array of drupe.array, not {kind}")
 
 
 def decide(parameters: "Sequence[Parameter]", values: "Sequence[Any]", device: Device) -> "dict[str, str]":
@@ -46,8 +47,8 @@ def decide(parameters: "Sequence[Parameter]", values: "Sequence[Any]", device: D
         types[letter] = _common(several, device)
     for parameter in parameters:
         if parameter.placeholder and parameter.placeholder not in types:
-            raise TypeError(f"no argument tells the type {parameter.placeholder!r} of {parameter.name}; write a type, such "
-                            f"as 'float32 {parameter.name}', or give the array")
+            raise TypeError(f"no argument tells the type {parameter.placeholder!r} of {parameter.name}; write a type, "
+                            f"such as 'float32 {parameter.name}', or give the array")
     return types
 
 
@@ -78,8 +79,8 @@ def scalar_of(parameter: Parameter, types: "Mapping[str, str]", device: Device) 
     if name == "float64" and not device.has_aspect_fp64:
         raise UnsupportedError(f"{device.name} has no float64, which {parameter.name} is; take float32")
     if name == "float16" and parameter.kind == "raw":
-        raise UnsupportedError(f"{parameter.name} is a raw array of float16, whose elements C does not compute with; give "
-                               f"{parameter.name}.astype('float32'), or leave out the word raw")
+        raise UnsupportedError(f"{parameter.name} is a raw array of float16, whose elements C does not compute with; "
+                               f"give {parameter.name}.astype('float32'), or leave out the word raw")
     return scalars.SCALARS[name]
 
 
@@ -98,7 +99,7 @@ def queue_of(names: "Iterable[str]", values: "Iterable[Any]", given: "Queue | No
                 found, first = queue, name
             elif queue != found:
                 raise ExecutionPlacementError(
-                    f"{first} is on {found.device.filter_string} and {name} on {queue.device.filter_string}, or on another "
-                    "queue of it. Bring them together with to_device(), or name the queue with queue= and order the work "
-                    "with wait_for=")
+                    f"{first} is on {found.device.filter_string} and {name} on {queue.device.filter_string}, or on "
+                    "another queue of it. Bring them together with to_device(), or name the queue with queue= and "
+                    "order the work with wait_for=")
     return found or default or Device().queue

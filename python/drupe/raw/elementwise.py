@@ -20,11 +20,11 @@ class _Compiled(NamedTuple):
 class ElementwiseKernel:
     """A kernel that computes an expression for each element. There are two spellings of it.
 
-    ElementwiseKernel(in_params, out_params, operation, name, ...) is CuPy's. A parameter is a type and a name. Types are
-    NumPy's names and C's, or single letters that stand for the type of an argument. The operation is statements in C; it
-    reads a number for each parameter, writes those of out_params, and has the index `i`. Operands are broadcast, and
-    outputs that are not given are made. A `raw` array is indexed by the operation itself; `_ind.size()` is the number of
-    elements.
+    ElementwiseKernel(in_params, out_params, operation, name, ...) is CuPy's. A parameter is a type and a name. Types
+    are NumPy's names and C's, or single letters that stand for the type of an argument. The operation is statements in
+    C; it reads a number for each parameter, writes those of out_params, and has the index `i`. Operands are broadcast,
+    and outputs that are not given are made. A `raw` array is indexed by the operation itself; `_ind.size()` is the
+    number of elements.
 
     >>> squared = drupe.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "squared")
     >>> print(squared(da.arange(4.0), 1.0))
@@ -33,9 +33,9 @@ class ElementwiseKernel:
     >>> print(reverse(da.arange(4), size=4))
     [3, 2, 1, 0]
 
-    ElementwiseKernel(context, arguments, operation, name, ...) is PyOpenCL's: the arguments are a list of declarations in
-    C, and pointers are indexed by `i`. The context is a drupe.Queue, a drupe.Context or a drupe.Device. A call returns an
-    Event.
+    ElementwiseKernel(context, arguments, operation, name, ...) is PyOpenCL's: the arguments are a list of declarations
+    in C, and pointers are indexed by `i`. The context is a drupe.Queue, a drupe.Context or a drupe.Device. A call
+    returns an Event.
 
     >>> axpy = drupe.ElementwiseKernel(drupe.Device().queue, "float a, float *x, float *z", "z[i] = a * x[i]", "axpy")
     >>> x = da.ones(3, dtype="float32")
@@ -72,9 +72,9 @@ class ElementwiseKernel:
         self.nargs = self.nin + self.nout
         self._cache = building.Cache()
 
-    def _init_cupy(self, in_params: str, out_params: str, operation: str, name: str = "kernel", reduce_dims: bool = True,
-                   preamble: str = "", no_return: bool = False, return_tuple: bool = False, *, loop_prep: str = "",
-                   after_loop: str = "", options: "str | Sequence[str]" = ()) -> None:
+    def _init_cupy(self, in_params: str, out_params: str, operation: str, name: str = "kernel",
+                   reduce_dims: bool = True, preamble: str = "", no_return: bool = False, return_tuple: bool = False, *,
+                   loop_prep: str = "", after_loop: str = "", options: "str | Sequence[str]" = ()) -> None:
         del reduce_dims  # dimensions are always as few as possible
         self.in_params, self.out_params = parameters.read_cupy(in_params, out_params)
         self._parameters = self.in_params + self.out_params
@@ -100,8 +100,7 @@ class ElementwiseKernel:
         self._loop_prep, self._after_loop = loop_prep, after_loop
 
     def __repr__(self) -> str:
-        declared = ", ".join(f"{'raw ' if one.kind == 'raw' else ''}{one.type_name} {one.name}" for one in self._parameters)
-        return f"<drupe.ElementwiseKernel {self.name}({declared})>"
+        return f"<drupe.ElementwiseKernel {self.name}({', '.join(map(str, self._parameters))})>"
 
     @property
     def cached_codes(self) -> "dict[Any, str]":
@@ -216,7 +215,8 @@ class ElementwiseKernel:
         if items == 0:
             return queue.barrier(wait_for=wait_for)
         form = form_of(queue.device, items)
-        key = (queue.context, tuple(scalar.name for scalar in used), tuple(types.items()), tuple(kinds), place.key, form)
+        names = tuple(scalar.name for scalar in used)
+        key = (queue.context, names, tuple(types.items()), tuple(kinds), place.key, form)
         _source, compiled = self._cache.get(key, lambda: self._build(queue, used, types, kinds, place, form))
         given = [place.passed(number, value) if kind == "element" else value if kind == "raw"
                  else scalars.convert(value, scalar.name, one.name)
@@ -233,10 +233,11 @@ class ElementwiseKernel:
 
     def _build(self, queue, used, types, kinds, place, form):
         language = form.language
-        operands = [text.Operand(one.name, kind, scalar, one.placeholder or scalars.c_value(scalar, language), one.output)
+        operands = [text.operand(one, kind, scalar, language)
                     for one, kind, scalar in zip(self._parameters, kinds, used)]
         placeholders = {letter: scalars.SCALARS[name] for letter, name in types.items()}
-        parts = {name: building.part(name, code, "" if name == "preamble" else ";") for name, code in self._code.items()}
+        parts = {name: building.part(name, code, "" if name == "preamble" else ";")
+                 for name, code in self._code.items()}
         name = text.kernel_name(self.name, self._words)
         slots = [operand.slot(language) for operand in operands]
         slots += [text.Slot("long", f"{one.name}_size", 7) for one, kind in zip(self._parameters, kinds)
@@ -254,8 +255,8 @@ class ElementwiseKernel:
 
 
 class _Place:
-    """Where the elements of a call's operands lie. `numbers`: what the kernel is told of it, none if all operands lie in
-    one piece; `key` says which text fits."""
+    """Where the elements of a call's operands lie. `numbers`: what the kernel is told of it, none if all operands lie
+    in one piece; `key` says which text fits."""
 
     def __init__(self, kinds, outputs, values, shape, ordered):
         self.outputs, self.copied = outputs, False
@@ -323,7 +324,8 @@ class _Loops:
 
     def body(self) -> str:
         """All of it."""
-        lines = [f"    const {one.declared} {one.name} = _v_{one.name};\n" for one in self.operands if one.kind == "value"]
+        lines = [f"    const {one.declared} {one.name} = _v_{one.name};\n"
+                 for one in self.operands if one.kind == "value"]
         names = {one.name for one in self.operands}
         if "n" in self.words and "n" not in names:
             lines.append("    const ptrdiff_t n = _n;\n")

@@ -6,9 +6,11 @@ from drupe._engine import Device, UnsupportedError
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 _EXTERN = re.compile(r'extern\s+"C"')
 _AXIS = {"x": "0", "y": "1", "z": "2"}
-_GLOBAL_ID = re.compile(r"blockIdx\.([xyz])\s*\*\s*blockDim\.\1\s*\+\s*threadIdx\.\1"
-                        r"|blockDim\.([xyz])\s*\*\s*blockIdx\.\2\s*\+\s*threadIdx\.\2"
-                        r"|threadIdx\.([xyz])\s*\+\s*(?:blockIdx\.\3\s*\*\s*blockDim\.\3|blockDim\.\3\s*\*\s*blockIdx\.\3)")
+_GLOBAL_ID = re.compile(r"""
+      blockIdx\.([xyz]) \s*\*\s* blockDim\.\1 \s*\+\s* threadIdx\.\1
+    | blockDim\.([xyz]) \s*\*\s* blockIdx\.\2 \s*\+\s* threadIdx\.\2
+    | threadIdx\.([xyz]) \s*\+\s* blockIdx\.\3 \s*\*\s* blockDim\.\3
+    | threadIdx\.([xyz]) \s*\+\s* blockDim\.\4 \s*\*\s* blockIdx\.\4""", re.X)
 # What is found, and what OpenCL C and C have for it; None: nothing.
 _WORDS = (
     (re.compile(r"\b__global__\b"), "kernel", "kernel"),

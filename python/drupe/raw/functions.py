@@ -35,8 +35,9 @@ _C = {
     "abs": _of_types("abs", "{0} a) {{ return a < 0 ? -a : a; }}").replace(
         "float a) { return a < 0 ? -a : a; }", "float a) { return __builtin_fabsf(a); }").replace(
         "double a) { return a < 0 ? -a : a; }", "double a) { return __builtin_fabs(a); }")
-    + "#define abs(x) _Generic(+(x), int: _abs_int, unsigned int: _abs_uint, long: _abs_long, unsigned long: _abs_ulong,"
-      " \\\n    long long: _abs_long, unsigned long long: _abs_ulong, float: _abs_float, double: _abs_double)(x)\n",
+    + "#define abs(x) _Generic(+(x), int: _abs_int, unsigned int: _abs_uint, long: _abs_long, \\\n"
+      "    unsigned long: _abs_ulong, long long: _abs_long, unsigned long long: _abs_ulong, \\\n"
+      "    float: _abs_float, double: _abs_double)(x)\n",
     "clamp": "#define clamp(x, low, high) min(max(x, low), high)\n",
     "mad": "#define mad(a, b, c) ((a) * (b) + (c))\n",
     "rsqrt": "#define rsqrt(x) (1 / sqrt(x))\n",
@@ -71,7 +72,8 @@ def _atomics_in_c() -> "dict[str, str]":
     add = "".join(f"static inline __attribute__((unused)) {type} _add_{short}({type} *p, {type} v) "
                   "{ return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }\n" for short, type in _INTEGERS_C)
     add += _ATOMIC_C.format(type="float", bits="unsigned int") + _ATOMIC_C.format(type="double", bits="unsigned long")
-    cases = ", ".join(f"{type} *: _add_{short}" for short, type in (*_INTEGERS_C, ("float", "float"), ("double", "double")))
+    every = (*_INTEGERS_C, ("float", "float"), ("double", "double"))
+    cases = ", ".join(f"{type} *: _add_{short}" for short, type in every)
     found = {"atomicAdd": f"{add}#define atomicAdd(p, v) _Generic((p), {cases})((p), (v))\n"}
     for name, test in (("atomicMin", "v < old"), ("atomicMax", "old < v")):
         text = "".join(_EXTREME_C.format(type=type, short=short, name=name, test=test) for short, type in _INTEGERS_C)

@@ -12,8 +12,8 @@ _LEAST_CHUNK = 1024
 
 
 class Form(NamedTuple):
-    """`wide`: one work-item of the device for each element, as on GPUs; else each has a chunk. `narrow`: int is enough to
-    number the elements."""
+    """`wide`: one work-item of the device for each element, as on GPUs; else each has a chunk. `narrow`: int is enough
+    to number the elements."""
 
     language: str
     wide: bool

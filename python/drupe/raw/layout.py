@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 
 class Layout(NamedTuple):
-    """`sizes` of the dimensions that are left, the last one the fastest (one at least), and for each array its `strides`,
-    in elements. `where` an element is: the sum over the dimensions of its index times the stride."""
+    """`sizes` of the dimensions that are left, the last one the fastest (one at least), and for each array its
+    `strides`, in elements. Where an element is: the sum over the dimensions of its index times the stride."""
 
     sizes: "tuple[int, ...]"
     strides: "tuple[tuple[int, ...], ...]"

@@ -6,7 +6,8 @@ from typing import Any
 from drupe._engine import Array, Device, Event, Kernel, LocalMemory, Program, Queue, UnsupportedError
 from drupe.raw import binding, building, foreign, text
 
-_GROUPS = {"get_local_id": "(get_global_id(d)%get_local_size(d))", "get_group_id": "(get_global_id(d)/get_local_size(d))",
+_GROUPS = {"get_local_id": "(get_global_id(d)%get_local_size(d))",
+           "get_group_id": "(get_global_id(d)/get_local_size(d))",
            "get_num_groups": "(get_global_size(d)/get_local_size(d))"}
 _SPIRV = b"\x03\x02\x23\x07"
 
@@ -97,13 +98,14 @@ class RawKernel:
     >>> print(x)
     [4., 4., 4., 4., 4., 4.]
 
-    It is built for each device when it is first launched there. options: of the compiler, a text or a sequence. language:
-    "opencl", "c" or "spirv"; None takes text for C on host and for OpenCL C elsewhere. `shared_mem` bytes go to the one
-    `local` parameter, where args leaves it out. CUDA C raises UnsupportedError, which says what to write instead.
+    It is built for each device when it is first launched there. options: of the compiler, a text or a sequence.
+    language: "opencl", "c" or "spirv"; None takes text for C on host and for OpenCL C elsewhere. `shared_mem` bytes go
+    to the one `local` parameter, where args leaves it out. CUDA C raises UnsupportedError, which says what to write
+    instead.
     """
 
-    def __init__(self, code: "str | bytes", name: str, options: "str | Sequence[str]" = (), backend: "str | None" = None, *,
-                 language: "str | None" = None, **other: Any) -> None:
+    def __init__(self, code: "str | bytes", name: str, options: "str | Sequence[str]" = (),
+                 backend: "str | None" = None, *, language: "str | None" = None, **other: Any) -> None:
         del backend  # of CUDA's compilers there is none
         _refuse_options(other)
         self._init(_Source(code, options, language), name)
@@ -210,17 +212,19 @@ class RawKernel:
             if block is not None and any(size % one for size, one in zip(sizes, block)):
                 raise ValueError(f"the local size {tuple(block)} does not divide the global size {tuple(sizes)}")
             block = None  # work-items run one after the other; _GROUPS says which group each is in
-        return kernel(*args, global_size=tuple(sizes), local_size=block and tuple(block), queue=queue, wait_for=wait_for)
+        return kernel(*args, global_size=tuple(sizes), local_size=block and tuple(block), queue=queue,
+                      wait_for=wait_for)
 
     def _with_local(self, kernel, args, shared):
         """The arguments, with memory for the parameter in local memory that they leave out."""
         places = [number for number, one in enumerate(kernel.arguments or ()) if one[2] == "local"]
         if len(places) != 1:
-            raise ValueError(f"shared_mem goes to the one local parameter of a kernel, and {self.name} has {len(places)}: "
-                             "write `local float *part` among its parameters, or pass drupe.LocalMemory(bytes) for each")
+            raise ValueError(f"shared_mem goes to the one local parameter of a kernel, and {self.name} has "
+                             f"{len(places)}: write `local float *part` among its parameters, or pass "
+                             "drupe.LocalMemory(bytes) for each")
         if len(args) == kernel.num_args:
-            raise ValueError(f"the local parameter {kernel.arguments[places[0]][0]!r} of {self.name} has an argument; it "
-                             "is left out of args where shared_mem says how large it is")
+            raise ValueError(f"the local parameter {kernel.arguments[places[0]][0]!r} of {self.name} has an argument; "
+                             "it is left out of args where shared_mem says how large it is")
         return [*args[:places[0]], LocalMemory(shared), *args[places[0]:]]
 
 
@@ -252,8 +256,8 @@ class RawModule:
         del backend
         _refuse_options(other)
         if name_expressions:
-            raise UnsupportedError("name_expressions are names of C++ templates, and the languages here are OpenCL C and C. "
-                                   "Write a kernel for each type with a macro, or build a module for each with "
+            raise UnsupportedError("name_expressions are names of C++ templates, and the languages here are OpenCL C "
+                                   "and C. Write a kernel for each type with a macro, or build a module for each with "
                                    "options=('-DT=float',)")
         if (code is None) == (path is None):
             raise TypeError("give either code= or path=")
@@ -261,8 +265,9 @@ class RawModule:
         if path is not None:
             with open(path, "rb") as file:
                 code = file.read()
-            if code[:4] == b"\x7fELF" or code.lstrip()[:8] == b".version" or code[:2] == b"//" and b".target sm_" in code:
-                raise UnsupportedError(f"{self.file_path} was compiled for CUDA; give its source in OpenCL C, or SPIR-V")
+            if code[:4] == b"\x7fELF" or b".target sm_" in code:
+                raise UnsupportedError(f"{self.file_path} was compiled for CUDA; give its source in OpenCL C, or a "
+                                       "module of SPIR-V")
         self._source = _Source(code, options, language)
 
     @property
@@ -292,5 +297,5 @@ class RawModule:
 
     def get_global(self, name: str) -> Any:
         """Raises UnsupportedError: a device gives no address of a variable in a program."""
-        raise UnsupportedError(f"{name!r} cannot be had: OpenCL gives no addresses of variables in a program. Pass an array "
-                               "to the kernel, or write the value into the text with options=('-DNAME=value',)")
+        raise UnsupportedError(f"{name!r} cannot be had: OpenCL gives no addresses of variables in a program. Pass an "
+                               "array to the kernel, or write the value into the text with options=('-DNAME=value',)")

@@ -7,7 +7,8 @@ from drupe._engine import UnsupportedError
 from drupe.raw import scalars
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
-_DECLARATION = re.compile(r"(?P<type>[^*]*?)(?P<star>\*?)\s*(?:(?:__)?restrict(?:__)?\b)?\s*(?P<name>[A-Za-z_]\w*)\s*\Z")
+_DECLARATION = re.compile(r"(?P<type>[^*]*?)(?P<star>\*?)\s*(?:(?:__)?restrict(?:__)?\b)?\s*"
+                          r"(?P<name>[A-Za-z_]\w*)\s*\Z")
 _QUALIFIERS = re.compile(r"\b(?:__)?(?:global|private)\b|\bvolatile\b|\bconst\b")
 _RESERVED = frozenset(("i", "kernel", "global", "local", "constant", "private", "const", "void", "for", "if", "else",
                        "while", "do", "return", "switch", "case", "struct", "union", "enum", "static", "volatile"))
@@ -23,6 +24,9 @@ class Parameter(NamedTuple):
     placeholder: "str | None" = None
     output: bool = False
 
+    def __str__(self) -> str:
+        return f"{'raw ' if self.kind == 'raw' else ''}{self.type_name} {self.name}"
+
     @property
     def type_name(self) -> str:
         """As text: the placeholder, or NumPy's name."""
@@ -33,15 +37,17 @@ def _check_name(name: str, where: str) -> str:
     if not _NAME.match(name):
         raise ValueError(f"{where}: {name!r} is no name of a parameter")
     if name in _RESERVED or name.startswith("_"):
-        raise ValueError(f"{where}: the name {name!r} is reserved: {'i is the index of the element' if name == 'i' else 'take another one'}")
+        why = "i is the index of the element" if name == "i" else "take another one"
+        raise ValueError(f"{where}: the name {name!r} is reserved: {why}")
     return name
 
 
 def _known_type(text: str, where: str) -> str:
     found = scalars.named(text)
     if found is None:
-        raise ValueError(f"{where}: {text!r} is no type. There are {', '.join(scalars.SCALARS)}, C's names of these, and "
-                         "single letters such as T, which stand for the type of an argument. A RawKernel has any type")
+        raise ValueError(f"{where}: {text!r} is no type. There are {', '.join(scalars.SCALARS)}, C's names of these, "
+                         "and single letters such as T, which stand for the type of an argument. A RawKernel has any "
+                         "type")
     return found
 
 

@@ -25,10 +25,10 @@ class _Compiled(NamedTuple):
 class ReductionKernel:
     """A kernel that reduces many elements to one value, or along axes. There are two spellings of it.
 
-    ReductionKernel(in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name, ...) is CuPy's. map_expr is
-    an expression of the parameters, reduce_expr one of `a` and `b`, and post_map_expr statements that make the output of
-    `a`. The order in which elements are reduced is not told, so reduce_expr has to give the same in any. `identity` is the
-    value of no elements; "" or None makes these an error.
+    ReductionKernel(in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name, ...) is CuPy's.
+    map_expr is an expression of the parameters, reduce_expr one of `a` and `b`, and post_map_expr statements that make
+    the output of `a`. Elements are reduced in any order, so reduce_expr has to give the same in each. `identity` is
+    the value of no elements; "" or None makes these an error.
 
     >>> norm = drupe.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
     >>> print(norm(da.asarray([3.0, 4.0])))
@@ -36,10 +36,10 @@ class ReductionKernel:
     >>> print(norm(da.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1))
     [ 5., 10.]
 
-    Where the value between is of another type than the output, reduce_type names it; it may be a struct of the preamble.
-    `_J` in map_expr is the number of the element along the reduced axes.
+    Where the value between is of another type than the output, reduce_type names it; it may be a struct of the
+    preamble. `_J` in map_expr is the number of the element along the reduced axes.
 
-    ReductionKernel(context, dtype_out, neutral, reduce_expr, map_expr, arguments, name, ...) is PyOpenCL's: the arguments
+    ReductionKernel(ctx, dtype_out, neutral, reduce_expr, map_expr, arguments, name, ...) is PyOpenCL's: the arguments
     are a list of declarations in C, and pointers are indexed by `i`.
 
     >>> dot = drupe.ReductionKernel(drupe.Device().queue, "float32", "0", reduce_expr="a + b", map_expr="x[i] * y[i]",
@@ -48,7 +48,8 @@ class ReductionKernel:
     >>> print(dot(x, x))
     1000.
 
-    Options: preamble, options (of the compiler). A program is built for each combination of types when it is first called.
+    Options: preamble, options (of the compiler). A program is built for each combination of types when it is first
+    called.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -65,7 +66,7 @@ class ReductionKernel:
                 building.check_brackets(name, part)
         for name in ("map_expr", "reduce_expr", "post_map_expr"):
             if "return" in text.words_of([self._texts.get(name, "")]):
-                raise ValueError(f"{name} has no 'return': {'it is statements' if name[0] == 'p' else 'it is an expression'}")
+                raise ValueError(f"{name} has no 'return': it is {'statements' if name[0] == 'p' else 'an expression'}")
         building.check_name(self.name)
         raw = [one.name for one in self.in_params if one.kind == "raw"]
         self._code = {name: text.sizes_as_names(part, raw) for name, part in self._texts.items()}
@@ -106,8 +107,7 @@ class ReductionKernel:
         self.options, self._cupy = building.words_of(options), False
 
     def __repr__(self) -> str:
-        declared = ", ".join(f"{'raw ' if one.kind == 'raw' else ''}{one.type_name} {one.name}" for one in self.in_params)
-        return f"<drupe.ReductionKernel {self.name}({declared})>"
+        return f"<drupe.ReductionKernel {self.name}({', '.join(map(str, self.in_params))})>"
 
     @property
     def cached_codes(self) -> "dict[Any, str]":
@@ -190,7 +190,8 @@ class ReductionKernel:
             if outs[number] is None:
                 outs[number] = array.empty(result, scalar.name, queue=queue)
             elif outs[number].shape != result:
-                raise ValueError(f"the output {one.name} has the shape {outs[number].shape}, and the result has {result}")
+                raise ValueError(f"the output {one.name} has the shape {outs[number].shape}, and the result has "
+                                 f"{result}")
             target, put = dense(outs[number], True)
             targets.append(target)
             back += put
@@ -232,7 +233,8 @@ class ReductionKernel:
             if work.chunks:
                 event = work.start(compiled.first, given, work.items, size, queue, wait_for)
             if work.chunks != 1:
-                event = work.start(compiled.join, given, work.results, size, queue, wait_for if event is None else event)
+                event = work.start(compiled.join, given, work.results, size, queue,
+                                   wait_for if event is None else event)
         return event
 
     def _size_of(self, types, made):
@@ -249,10 +251,9 @@ class ReductionKernel:
         return None if name is None else scalars.SCALARS[name]
 
     def _build(self, queue, used, made, types, kinds, shape, language):
-        operands = [text.Operand(one.name, kind, scalar, one.placeholder or scalars.c_value(scalar, language), False)
+        operands = [text.operand(one, kind, scalar, language)._replace(output=False)
                     for one, kind, scalar in zip(self.in_params, kinds, used)]
-        outputs = [text.Operand(one.name, "element", scalar, one.placeholder or scalars.c_value(scalar, language), True)
-                   for one, scalar in zip(self.out_params, made)]
+        outputs = [text.operand(one, "element", scalar, language) for one, scalar in zip(self.out_params, made)]
         scalar = self._reduce_scalar(types, made)
         declared = str(self.reduce_type) if scalar is None else value_type(scalar, language)
         letters = {letter: scalars.SCALARS[name] for letter, name in types.items()}
@@ -277,9 +278,12 @@ def _literal(value: Any) -> str:
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, (bool, int)):
-        return f"({int(value) + 1}L - 1)" if int(value) == -(1 << 63) else f"{int(value)}{'UL' if value >= 1 << 63 else ''}"
+        number = int(value)
+        return f"({number + 1}L - 1)" if number == -(1 << 63) else f"{number}{'UL' if number >= 1 << 63 else ''}"
     if isinstance(value, float):
-        return "NAN" if math.isnan(value) else ("-" if value < 0 else "") + "INFINITY" if math.isinf(value) else repr(value)
+        if math.isfinite(value):
+            return repr(value)
+        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
     raise TypeError(f"the neutral element is a number or an expression of C as text, not {type(value).__name__}")
 
 
@@ -324,7 +328,8 @@ class _Work:
             reduced, strides = layout.by_strides(reduced, strides)
         others = [axis for axis in range(len(shape)) if axis not in axes]
         self.over = layout.merge(reduced, strides)
-        self.kept = layout.merge([shape[axis] for axis in others], [[one.strides[axis] for axis in others] for one in seen])
+        self.kept = layout.merge([shape[axis] for axis in others],
+                                 [[one.strides[axis] for axis in others] for one in seen])
         if self._count() > MOST_NUMBERS:
             order = [*others, *axes]
             for number, one in zip(self.which, seen):

@@ -17,7 +17,7 @@ BLOCK = 256  # results of a work-item of "columns"
 
 
 class Parts(NamedTuple):
-    """What the user wrote, each part behind its #line."""
+    """What the user wrote, as parts of a text."""
 
     map_expr: str
     reduce_expr: str
@@ -27,8 +27,8 @@ class Parts(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Which text a call needs: "rows", "columns" or "tree", the numbers of dimensions that are reduced and that stay, and
-    what is known of the innermost stride of each element operand."""
+    """Which text a call needs: "rows", "columns" or "tree", the numbers of dimensions that are reduced and that stay,
+    and what is known of the innermost stride of each element operand."""
 
     walk: str
     reduced: int
@@ -50,8 +50,9 @@ def field_names(shape: Shape, elements: "Sequence[str]") -> "list[str]":
 class ReductionText:
     """Puts the text together. `declared` is the type of partial results as a text; `letters` the placeholders."""
 
-    def __init__(self, name: str, operands: "Sequence[Operand]", outputs: "Sequence[Operand]", declared: str, parts: Parts,
-                 shape: Shape, language: str, words: "frozenset[str]", letters: "Mapping[str, Scalar]", size: int) -> None:
+    def __init__(self, name: str, operands: "Sequence[Operand]", outputs: "Sequence[Operand]", declared: str,
+                 parts: Parts, shape: Shape, language: str, words: "frozenset[str]", letters: "Mapping[str, Scalar]",
+                 size: int) -> None:
         self.name, self.operands, self.outputs, self.declared = name, operands, outputs, declared
         self.parts, self.shape, self.language, self.words, self.letters = parts, shape, language, words, letters
         self.elements = [one for one in operands if one.kind == "element"]
@@ -97,11 +98,12 @@ class ReductionText:
     # --- Functions of one element ----------------------------------------------------------------------------
 
     def _context(self, without: str = "") -> "tuple[list[str], list[str]]":
-        """What every expression sees, but for one name: raw arrays, numbers and sizes; as parameters, and as arguments."""
+        """What every expression sees, but for one name: raw arrays, numbers and sizes; as parameters, and as
+        arguments."""
         seen = {one.name: (one.slot(self.language).declared(self.language), one.name) for one in self.raw}
         seen.update((one.name, (f"const {one.declared} {one.name}", f"({one.declared})_v_{one.name}"))
                     for one in self.values)
-        seen.update((f"{one.name}_size", (f"const ptrdiff_t {one.name}_size", f"{one.name}_size")) for one in self.sized)
+        seen.update((name, (f"const ptrdiff_t {name}", name)) for name in (f"{one.name}_size" for one in self.sized))
         names = {one.name for one in (*self.operands, *self.outputs)}
         total = f"({self.d('results')} * {self.d('reduced')})"
         for word, value in (("_in_ind_size", total), ("_out_ind_size", self.d("results")), ("n", total)):
@@ -121,7 +123,8 @@ class ReductionText:
         if self.parts.identity:
             lines.append(f"{head} _R _identity(void) {{ return {self.parts.identity}}}\n")
         after = [one.slot(self.language).declared(self.language) for one in self.outputs]
-        lines.append(f"{head} void _post({', '.join(['const _R a', *after, *self._context('a')[0], 'const long _o'])})\n{{\n")
+        after = ["const _R a", *after, *self._context("a")[0], "const long _o"]
+        lines.append(f"{head} void _post({', '.join(after)})\n{{\n")
         lines += [f"    {one.declared} {one.name} = {one.loaded('_o', self.language)};\n" for one in self.outputs]
         lines.append(f"    do {{{self.parts.post_map_expr}    }} while (0);\n")
         lines += [f"    {one.stored('_o', self.language)}\n" for one in self.outputs]
@@ -142,10 +145,12 @@ class ReductionText:
     # --- Loops -----------------------------------------------------------------------------------------------
 
     def _chunk(self):
-        return (f"    const long _reduced = {self.d('reduced')}, _size = {self.d('chunk')};\n    while (_begin < _end) {{\n")
+        return (f"    const long _reduced = {self.d('reduced')}, _size = {self.d('chunk')};\n"
+                "    while (_begin < _end) {\n")
 
     def _range(self):
-        return "        long _r = _c * _size;\n        const long _stop = _r + _size < _reduced ? _r + _size : _reduced;\n"
+        return ("        long _r = _c * _size;\n"
+                "        const long _stop = _r + _size < _reduced ? _r + _size : _reduced;\n")
 
     def _spread(self, rest, prefix, dims, names, indent="        "):
         """Add to the place of each element operand what the dimensions of a linear number make, the last one first."""
@@ -203,27 +208,31 @@ class ReductionText:
                       f"                for (int _half = {lanes // 2}; _half; _half /= 2)\n"
                       "                    for (int _l = 0; _l < _half; _l++)\n"
                       "                        _lane[_l] = _reduce(_lane[_l], _lane[_l + _half]);\n"
-                      f"                _part = _lane[0];\n            }} else {{\n                {serial}            }}\n")
+                      "                _part = _lane[0];\n            } else {\n"
+                      f"                {serial}            }}\n")
         else:
             inner += "            " + serial
         inner += (f"            for (; _k < _run; _k++) _part = _reduce(_part, {at('_k')});\n"
                   "            _acc = _any ? _reduce(_acc, _part) : _part;\n            _any = 1;\n")
-        return (self._chunk() + f"        const long _o = _begin % {self.d('results')}, _c = _begin / {self.d('results')};\n"
+        results = self.d("results")
+        return (self._chunk() + f"        const long _o = _begin % {results}, _c = _begin / {results};\n"
                 + self._range() + self._bases("_o", self.shape.kept)
-                + "        _R _acc;\n        int _any = 0;\n" + self._runs(inner) + "        " + self._ended("_acc", "_o")
-                + "        _begin++;\n    }\n")
+                + "        _R _acc;\n        int _any = 0;\n" + self._runs(inner)
+                + "        " + self._ended("_acc", "_o") + "        _begin++;\n    }\n")
 
     def _columns(self):
         last, block = self.shape.kept - 1, 1 if self.shape.wide else BLOCK
         steps = self._steps("k", last)
-        lines = [self._chunk(), f"        const long _wide = {self.d(f'k{last}')}, _across = (_wide + {block - 1}) / {block};\n"
+        lines = [self._chunk(), f"        const long _wide = {self.d(f'k{last}')};\n"
+                 f"        const long _across = (_wide + {block - 1}) / {block};\n"
                  f"        const long _b = _begin % {self.d('blocks')}, _c = _begin / {self.d('blocks')};\n"
                  f"        const long _from = _b % _across * {block};\n"
                  f"        const int _count = _wide - _from < {block} ? _wide - _from : {block};\n", self._range(),
                  f"        const long _o = _b / _across * _wide + _from;\n", self._bases("_b / _across", last)]
         lines += [f"        _base_{one.name} += _from * {self.d(f'{one.name} k{last}')};\n" for one in self.elements]
         inner_step = {one.name: self.d(f"{one.name} r{self.shape.reduced - 1}") for one in self.elements}
-        where = {one.name: f"_in_{one.name} + _k * {inner_step[one.name]} + _l * {steps[one.name]}" for one in self.elements}
+        where = {one.name: f"_in_{one.name} + _k * {inner_step[one.name]} + _l * {steps[one.name]}"
+                 for one in self.elements}
         mapped = self._mapped(where, "_r + _k")
         inner = ("            long _k = 0;\n            if (!_any) {\n"
                  f"                for (int _l = 0; _l < _count; _l++) _acc[_l] = {mapped};\n"
@@ -232,8 +241,8 @@ class ReductionText:
         reduce = f"_acc[_l] = _reduce(_acc[_l], {mapped});\n"
         if block > 1:  # a loop of a known length is better code
             inner += (f"                if (_count == {block}) {{\n                    _UNIT\n"
-                      f"                    for (int _l = 0; _l < {block}; _l++) {reduce}                    continue;\n"
-                      "                }\n")
+                      f"                    for (int _l = 0; _l < {block}; _l++) {reduce}"
+                      "                    continue;\n                }\n")
         inner += (f"                for (int _l = 0; _l < _count; _l++) {reduce}"
                  "            }\n")
         lines += [f"        _R _acc[{block}];\n        int _any = 0;\n", self._runs(inner),
@@ -251,7 +260,8 @@ class ReductionText:
         else:
             begin = "        _R _acc = _parts[0];\n"
         return (f"    for (; _begin < _end; _begin++) {{\n        {first}{begin}"
-                f"        for (long _c = 1; _c < {self.d('chunks')}; _c++) _acc = _reduce(_acc, _parts[_c * {results}]);\n"
+                f"        for (long _c = 1; _c < {self.d('chunks')}; _c++)\n"
+                f"            _acc = _reduce(_acc, _parts[_c * {results}]);\n"
                 f"        _post({', '.join(given)});\n    }}\n")
 
     # --- Groups on GPUs --------------------------------------------------------------------------------------
@@ -262,7 +272,8 @@ class ReductionText:
         slots = [*self.slots(), Slot("_R", "_tree", 0, True, False, "local")]
         declared = ", ".join(slot.declared("opencl") for slot in slots)
         results = self.d("results")
-        lines = [f"kernel void {name}({declared})\n{{\n    const int _id = get_local_id(0), _many = get_local_size(0);\n"
+        lines = [f"kernel void {name}({declared})\n{{\n"
+                 "    const int _id = get_local_id(0), _many = get_local_size(0);\n"
                  f"    const long _o = get_group_id(0) % {results}, _c = get_group_id(0) / {results};\n"
                  f"    const long _reduced = {self.d('reduced')}, _size = {self.d('chunk')};\n"]
         if elements:
@@ -279,14 +290,15 @@ class ReductionText:
                      "            _tree[_id] = _reduce(_tree[_id], _tree[_id + _half]);\n    }\n")
         given = [*(one.pointer for one in self.outputs), *self._context("a")[1], "_o"]
         if elements:
-            lines.append(f"    if (_id == 0) {{\n        _acc = _tree[0];\n        {self._ended('_acc', '_o')}    }}\n}}\n")
+            ended = self._ended("_acc", "_o")
+            lines.append(f"    if (_id == 0) {{\n        _acc = _tree[0];\n        {ended}    }}\n}}\n")
         else:
-            empty = f"_active > 0 ? _tree[0] : _identity()" if self.parts.identity else "_tree[0]"
+            empty = "_active > 0 ? _tree[0] : _identity()" if self.parts.identity else "_tree[0]"
             lines.append(f"    if (_id == 0) _post({', '.join([empty, *given])});\n}}\n")
         return "".join(lines)
 
     def _element_of_tree(self, lines):
-        lines.append("    long _r = _c * _size;\n    const long _stop = _r + _size < _reduced ? _r + _size : _reduced;\n")
+        lines.append(self._range())
         lines.append(self._bases("_o", self.shape.kept))
         return self._mapped({one.name: f"_in_{one.name}" for one in self.elements}, "_i")
 

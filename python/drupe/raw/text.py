@@ -10,6 +10,7 @@ from typing import NamedTuple
 from drupe._engine import UnsupportedError
 from drupe.raw import functions, scalars
 from drupe.raw.foreign import without_comments
+from drupe.raw.parameters import Parameter
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SIZE = re.compile(r"\b(_ind|_in_ind|_out_ind)\.size\(\)")
@@ -42,6 +43,16 @@ static inline __attribute__((unused)) unsigned short _half_store(float x)
     unsigned int high = size > 0x7f800000 ? 0x7e00 | (size >> 13 & 0x3ff) : 0x7c00;
     return (unsigned short)((bits >> 16 & 0x8000) | (size >= 0x47800000 ? high : finite));
 }
+"""
+
+
+# In front of a loop whose rounds do not depend on each other.
+_UNIT = """\
+#ifdef __clang__
+#define _UNIT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define _UNIT{0}
+#endif
 """
 
 
@@ -87,7 +98,9 @@ class Operand(NamedTuple):
     def loaded(self, index: str, language: str) -> str:
         """The element at a place, as an expression."""
         if self.scalar.name == "float16":
-            return f"vload_half({index}, {self.pointer})" if language == "opencl" else f"_half_load({self.pointer}[{index}])"
+            if language == "opencl":
+                return f"vload_half({index}, {self.pointer})"
+            return f"_half_load({self.pointer}[{index}])"
         return f"{self.pointer}[{index}]" + (" != 0" if self.scalar.name == "bool" else "")
 
     def stored(self, index: str, language: str) -> str:
@@ -97,6 +110,12 @@ class Operand(NamedTuple):
         if language == "opencl":
             return f"vstore_half_rte({self.name}, {index}, {self.pointer});"
         return f"{self.pointer}[{index}] = _half_store({self.name});"
+
+
+def operand(parameter: Parameter, kind: str, scalar: scalars.Scalar, language: str) -> Operand:
+    """What a text has of a parameter."""
+    declared = parameter.placeholder or scalars.c_value(scalar, language)
+    return Operand(parameter.name, kind, scalar, declared, parameter.output)
 
 
 def words_of(texts: "Iterable[str]") -> "frozenset[str]":
@@ -111,8 +130,8 @@ def sizes_as_names(text: str, raw: "Iterable[str]") -> str:
         text = re.sub(rf"\b{name}\.size\(\)", f"{name}_size  ", text)
         method = re.search(rf"\b{name}\.(shape|strides|ndim)\b", text)
         if method:
-            raise UnsupportedError(f"{method[0]} is C++: pass what you need of it as a parameter, such as 'int32 rows'; "
-                                   f"{name}.size() is known")
+            raise UnsupportedError(f"{method[0]} is C++: pass what you need of it as a parameter, such as 'int32 "
+                                   f"rows'; {name}.size() is known")
     return text
 
 
@@ -124,30 +143,28 @@ def kernel_name(name: str, words: "Set[str]") -> str:
     return f"{name}_kernel" if taken else name
 
 
-def head(language: str, words: "Set[str]", used: "Iterable[scalars.Scalar]", placeholders: "Mapping[str, scalars.Scalar]",
-         preamble: str) -> str:
+def head(language: str, words: "Set[str]", used: "Iterable[scalars.Scalar]",
+         placeholders: "Mapping[str, scalars.Scalar]", preamble: str) -> str:
     """What stands in front of the functions of a text."""
     names = {scalar.name for scalar in used} | {scalar.name for scalar in placeholders.values()}
     double = "float64" in names
     if language == "opencl":
         text = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if double or "double" in words else ""
         text += functions.in_opencl(words, double)
-        text += "#define _UNIT\n#ifdef __clang__\n#undef _UNIT\n#define _UNIT _Pragma(\"clang loop vectorize(assume_safety)\")\n#endif\n"
+        text += _UNIT.format("")
     else:
-        text = functions.in_c(words)
-        text += "#ifdef __clang__\n#define _UNIT _Pragma(\"clang loop vectorize(assume_safety)\")\n#else\n" \
-                "#define _UNIT _Pragma(\"GCC ivdep\")\n#endif\n"
+        text = functions.in_c(words) + _UNIT.format(' _Pragma("GCC ivdep")')
         if "float16" in names:
             text += _HALF
     text += functions.of_numpy(words, language)
     for name, scalar in sorted(placeholders.items()):
         text += f"typedef {scalars.c_value(scalar, language)} {name};\n"
-    return '#line 1 "drupe"\n' + text + preamble
+    return text + preamble
 
 
 def kernel(language: str, name: str, slots: "Sequence[Slot]", body: str) -> str:
-    """A kernel with a body for the work-items from `_begin` to before `_end` of `_n`. In OpenCL C two parameters follow:
-    `_n` and how many of these a work-item of OpenCL takes."""
+    """A kernel with a body for the work-items from `_begin` to before `_end` of `_n`. In OpenCL C two parameters
+    follow: `_n`, and how many of these a work-item of OpenCL takes."""
     if language == "opencl":
         slots = (*slots, Slot("long", "_n", 7), Slot("long", "_chunk", 7))
         declared = ", ".join(slot.declared(language) for slot in slots)
@@ -164,9 +181,11 @@ def kernel(language: str, name: str, slots: "Sequence[Slot]", body: str) -> str:
 
 
 def _parameter_table(name: str, slots: "Sequence[Slot]") -> str:
-    rows = "".join(f"    {{{int(slot.pointer)}, {slot.number}, {int(slot.pointer and slot.constant)}, "
-                   f"sizeof({slot.type}{' *' if slot.pointer else ''}), \"{slot.name.removeprefix('_p_').removeprefix('_v_')}\", "
-                   f"\"{slot.type}{' *' if slot.pointer else ''}\"}},\n" for slot in slots)
+    rows = ""
+    for slot in slots:
+        type, shown = slot.type + " *" * slot.pointer, slot.name.removeprefix("_p_").removeprefix("_v_")
+        rows += (f"    {{{int(slot.pointer)}, {slot.number}, {int(slot.pointer and slot.constant)}, sizeof({type}), "
+                 f"\"{shown}\", \"{type}\"}},\n")
     return f"static const drupe_param_ drupe_params_{name}[] = {{\n{rows}    {{0, 0, 0, 0, 0, 0}}}};\n"
 
 
