@@ -72,7 +72,7 @@ def test_a_function_that_is_missing(target):
         ElementwiseKernel("T x", "T y", "y = no_function(x)")(da.ones(3))
 
 
-# --- RawKernel and RawModule -----------------------------------------------------------------------------------------------------
+# --- RawKernel and RawModule ------------------------------------------------------------------------------------------
 
 SOURCE = BOTH + """
 kernel void scale(GLOBAL float *x, float by, int n)
