@@ -41,11 +41,15 @@ from drupe._engine import contain_faults as contain_faults
 from drupe._engine import devices as devices
 from drupe._engine import trace as trace
 from drupe.timer import HostDeviceDuration as HostDeviceDuration
+from drupe.compiler.messages import KernelError as KernelError
 from drupe.platforms import Platform as Platform
 from drupe.timer import Timer as Timer
 from drupe.enums import backend_type as backend_type
+from drupe.compiler.launch import call_kernel as call_kernel
+from drupe.compiler.launch import call_kernel_async as call_kernel_async
 from drupe.checking import checked as checked
 from drupe.choice import device as device
+from drupe.compiler.launch import device_func as device_func
 from drupe.enums import device_type as device_type
 from drupe.enums import event_status_type as event_status_type
 from drupe.enums import fp_config as fp_config
@@ -59,6 +63,7 @@ from drupe.enums import global_mem_cache_type as global_mem_cache_type
 from drupe.choice import has_accelerator_devices as has_accelerator_devices
 from drupe.choice import has_cpu_devices as has_cpu_devices
 from drupe.choice import has_gpu_devices as has_gpu_devices
+from drupe.compiler.launch import kernel as kernel
 from drupe.enums import local_mem_type as local_mem_type
 from drupe.platforms import lsplatform as lsplatform
 from drupe.enums import memory_order as memory_order
