@@ -422,6 +422,19 @@ def test_errors_are_at_the_users_line(function, code, line, what):
     assert "^" in str(caught.value)
 
 
+def test_lines_of_an_indented_function_with_blank_ones():
+    @drupe.offload
+    def f(x):
+
+        for i in prange(len(x)):
+
+            x[i] = not_there  # noqa: F821
+
+    with pytest.raises(KernelError) as caught:
+        f(np.zeros(3))
+    assert caught.value.line == f.py_func.__code__.co_firstlineno + 5
+
+
 def test_without_source():
     space = {}
     exec("def f(x):\n    return x", space)

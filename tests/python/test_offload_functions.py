@@ -106,6 +106,65 @@ def test_short_loops_of_numbers_are_python():
     assert halves(1_000_000) == 500_000.0 and type(halves(1_000_000)) is float
 
 
+def test_numbers_of_more_than_64_bits_stay_python():
+    @drupe.offload
+    def f(x, n):
+        s = n
+        for i in range(len(x)):
+            s += int(x[i])
+        return s
+
+    x = np.arange(5)
+    assert f(x, 1) == 11 and f(x, 1 << 70) == (1 << 70) + 10 and f(x, 2) == 12
+
+
+def test_functions_that_are_made_in_the_function():
+    @drupe.offload
+    def f(x, by):
+        def twice(v):
+            return 2*v
+
+        def scaled(v):
+            return v*by
+
+        for i in prange(len(x)):
+            x[i] = twice(x[i]) + 1
+        for i in prange(len(x)):
+            x[i] = scaled(x[i])
+        return x
+
+    for by in (2.0, 3.0):
+        assert f(np.arange(3.0), by).tolist() == [by, 3*by, 5*by]
+    first, second = f._whole.loops
+    assert len(first.kernels) == 1 and len(second.kernels) == 2
+
+
+def test_objects_with_attributes_of_other_types():
+    class Holder:
+        pass
+
+    @drupe.offload
+    def f(x, holder):
+        s = holder.start
+        for i in range(len(x)):
+            s += x[i]*holder.by
+        return s
+
+    one, x = Holder(), np.arange(4)
+    for start, by, expected, kind in ((0, 2, 12, np.int64), (0.5, 2.0, 12.5, np.float64)):
+        one.start, one.by = start, by
+        assert f(x, one) == expected and type(f(x, one)) is kind
+
+
+def test_masked_arrays_are_refused():
+    @drupe.offload
+    def f(x):
+        return x
+
+    with pytest.raises(KernelError, match="masked"):
+        f(np.ma.masked_equal(np.arange(3), 1))
+
+
 def test_a_variable_that_may_have_no_value():
     @drupe.offload
     def last(x):
