@@ -5,7 +5,8 @@ import numpy as np
 from trees import assign, call, for_, gid, global_, i64, if_, kernel, lid, load, op, store, var
 
 from drupe.compiler import tree
-from drupe.compiler.tree import (Atomic, Barrier, Break, Buffer, Call, Cast, Check, Const, Continue, Do, Fence, Function,
+from drupe.compiler.tree import (Atomic, Barrier, Break, Buffer, Call, Cast, Check, Const, Continue, Do, Fence,
+                                 Function,
                                  Param, Point, Print, Query, Return, Select, Unary, While)
 
 
@@ -65,11 +66,13 @@ def scalars():
     out, kind = global_("int", "float64"), {"f": "complex64"}
     body = [assign("double", op("+", Cast("float64", var("half", "float16")), var("const", "float64"))),
             assign("f", call("mul", var("z", "complex64"), Const("complex64", 2 - 1j))),
-            if_(var("flag", "bool"), [assign("double", op("+", var("double", "float64"), Cast("float64", var("a", "uint8"))))]),
+            if_(var("flag", "bool"), [assign("double", op("+", var("double", "float64"), Cast("float64", var("a",
+                "uint8"))))]),
             store(out, 0, var("double", "float64")),
             store(out, 1, Cast("float64", call("real", var("f", "complex64"), kind="float32"))),
             store(out, 2, Cast("float64", call("imag", var("f", "complex64"), kind="float32"))),
-            store(out, 3, Cast("float64", var("drupe_g0", "int32"))), store(out, 4, Cast("float64", var("é", "uint64")))]
+            store(out, 3, Cast("float64", var("drupe_g0", "int32"))), store(out, 4, Cast("float64", var("é",
+                "uint64")))]
     params = [out, ("half", "float16"), ("const", "float64"), ("z", "complex64"), ("flag", "bool"), ("a", "uint8"),
               ("drupe_g0", "int32"), ("é", "uint64")]
     return Case(kernel("exp", params, body, locals={"double": "float64", **kind}),
@@ -86,7 +89,8 @@ def loops():
                               assign("total", op("+", total, k))], 3, [assign("total", op("+", total, i64(1000)))]),
             for_("m", op("-", var("i"), i64(1)), -1, [if_(op("==", op("%", var("m"), i64(2)), i64(0)), [Continue(6)]),
                                                       assign("total", op("+", total, var("m")))], -1),
-            While(7, op("&&", op("<", total, i64(100)), op(">", var("i"), i64(20))), [assign("total", op("*", total, i64(2)))]),
+            While(7, op("&&", op("<", total, i64(100)), op(">", var("i"), i64(20))), [assign("total", op("*", total,
+                i64(2)))]),
             for_("total2", 0, total, [assign("total", op("+", total, i64(1)))], 7),
             store(out, var("i"), op("+", op("*", total, i64(100)), k))]
 
@@ -127,13 +131,15 @@ def device_functions():
     body = [if_(op(">", Call("int64", "twice", [gid(), x], outer), i64(8)), [store(x, gid(), i64(-1))],
                 [store(x, gid(), Call("int64", "twice", [gid(), x], outer))])]
     want = [6, 6, 6, *[-1] * 22, *range(25, 30)]
-    return Case(kernel("device_functions", [x], body), [np.arange(30)], (30,), want={0: want}, failure=(1, 21, None, None, 0))
+    return Case(kernel("device_functions", [x], body), [np.arange(30)], (30,), want={0: want}, failure=(1, 21, None,
+        None, 0))
 
 
 def checks():
     """An index outside of its array ends the work-item."""
     a, b = global_("a", "float32", True), global_("b", "float32")
-    body = [for_("j", 0, 3, [Check(4, op("<", op("+", gid(1), var("j")), var("n")), 2, [op("+", gid(1), var("j")), var("n")]),
+    body = [for_("j", 0, 3, [Check(4, op("<", op("+", gid(1), var("j")), var("n")), 2, [op("+", gid(1), var("j")),
+        var("n")]),
                              store(b, op("+", op("*", gid(0), i64(5)), gid(1)), load(a, op("+", gid(1), var("j"))))])]
     want = np.tile(np.array([2, 3, 4, 4, 4], "float32"), (2, 1))
     return Case(kernel("checks", [a, b, ("n", "int64")], body, locals={"j": "int64"}, dims=2),
@@ -143,7 +149,8 @@ def checks():
 def reduction():
     a, out, s = global_("a", "float32", True), global_("out", "float32"), Buffer("s", "float32", "local")
     lid_, d = var("lid"), var("d")
-    body = [assign("lid", lid()), store(s, lid_, load(a, gid())), assign("d", op("//", Query("int64", "local_size", 0), i64(2))),
+    body = [assign("lid", lid()), store(s, lid_, load(a, gid())), assign("d", op("//", Query("int64", "local_size",
+        0), i64(2))),
             Barrier(3), While(4, op(">", d, i64(0)), [
                 if_(op("<", lid_, d), [store(s, lid_, op("+", load(s, lid_), load(s, op("+", lid_, d))))]),
                 Barrier(6), assign("d", op("//", d, i64(2)))]),
@@ -166,7 +173,8 @@ def matmul():
     body = [assign("acc", f32(0.0)), for_("t", 0, op("//", n, four), [
         store(left, at(lid(0), lid(1), four), load(a, at(gid(0), at(t, lid(1), four), n))),
         store(right, at(lid(0), lid(1), four), load(b, at(at(t, lid(0), four), gid(1), n))), Barrier(5),
-        for_("k", 0, 4, [assign("acc", op("+", acc, op("*", load(left, at(lid(0), k, four)), load(right, at(k, lid(1), four)))))]),
+        for_("k", 0, 4, [assign("acc", op("+", acc, op("*", load(left, at(lid(0), k, four)), load(right, at(k,
+            lid(1), four)))))]),
         Barrier(7)]), store(c, at(gid(0), gid(1), n), acc)]
     x = np.arange(64, dtype="float32").reshape(8, 8) % 7
     return Case(kernel("matmul", [a, b, c, ("n", "int64")], body, locals={"acc": "float32", "t": "int64", "k": "int64"},
@@ -194,15 +202,18 @@ def atomics():
             Do(3, Atomic("float32", "add", x, i64(0), [Cast("float32", one)])),
             Do(3, Atomic("float32", "max", x, i64(1), [Cast("float32", gid())])),
             Do(3, Atomic("float32", "min", x, i64(2), [Unary("float32", "-", Cast("float32", gid()))], 4)),
-            Do(4, Atomic("uint64", "or", y, i64(0), [Call("uint64", "shl", [Const("uint64", 1), Cast("uint64", gid())])])),
+            Do(4, Atomic("uint64", "or", y, i64(0), [Call("uint64", "shl", [Const("uint64", 1), Cast("uint64",
+                gid())])])),
             Do(4, Atomic("uint64", "sub", y, i64(1), [Const("uint64", 2)], 3)),
             Do(4, Atomic("uint64", "xor", y, i64(2), [Cast("uint64", gid())])),
             Do(4, Atomic("void", "store", y, op("+", gid(), i64(4)), [Cast("uint64", gid())], 3)),
             assign("old", Atomic("uint64", "compare_exchange", y, i64(3), [Const("uint64", 7), Const("uint64", 9)])),
-            if_(op("==", var("old", "uint64"), Const("uint64", 7)), [Do(5, Atomic("float32", "exchange", x, i64(3), [f32(5)]))]),
+            if_(op("==", var("old", "uint64"), Const("uint64", 7)), [Do(5, Atomic("float32", "exchange", x, i64(3),
+                [f32(5)]))]),
             Do(6, Atomic("int64", "add", s, i64(0), [gid()])), Do(6, Atomic("int64", "max", s, i64(1), [gid()])),
             Do(6, Atomic("int64", "and", s, i64(2), [i64(6)])), Fence(6, 5, 3), Barrier(6),
-            if_(op("==", lid(), i64(0)), [Do(7, Atomic("uint64", "add", y, i64(24), [Cast("uint64", op("+", load(s, 0), op(
+            if_(op("==", lid(), i64(0)), [Do(7, Atomic("uint64", "add", y, i64(24), [Cast("uint64", op("+", load(s,
+                0), op(
                 "+", Atomic("int64", "load", s, i64(1), []), load(s, 2))))]))])]
     yy = np.zeros(25, "uint64")
     yy[3] = 7
@@ -216,19 +227,23 @@ def private_arrays():
     """Arrays of a work-item, views into them and into global memory, across a barrier."""
     a, out = global_("a", "float64", True), global_("out", "float64")
     p, q = Buffer("p", "float64", "private", 4, zeroed=True), Buffer("q", "uint8", "private", 3, zeroed=True)
-    row, part, s = Buffer("row", "float64", "global", None, True), Buffer("part", "float64", "private"), Buffer("s", "float64", "local")
+    row, part, s = Buffer("row", "float64", "global", None, True), Buffer("part", "float64", "private"), Buffer("s",
+        "float64", "local")
     body = [Point(1, row, a, op("*", gid(), i64(4))), for_("j", 0, 4, [store(p, var("j"), load(row, var("j")))]),
-            store(s, lid(), load(p, 3)), Barrier(3), Point(4, part, p, Select("int64", op("<", lid(), i64(2)), i64(0), i64(2))),
+            store(s, lid(), load(p, 3)), Barrier(3), Point(4, part, p, Select("int64", op("<", lid(), i64(2)),
+                i64(0), i64(2))),
             store(part, 1, load(s, op("%", op("+", lid(), i64(1)), Query("int64", "local_size")))), Barrier(5),
             store(q, 1, Const("uint8", 3)), assign("t", Const("float64", 0.0)),
-            for_("j", 0, 4, [assign("t", op("+", op("*", var("t", "float64"), Const("float64", 2.0)), load(p, var("j"))))]),
+            for_("j", 0, 4, [assign("t", op("+", op("*", var("t", "float64"), Const("float64", 2.0)), load(p,
+                var("j"))))]),
             store(out, gid(), op("+", op("+", var("t", "float64"), load(row, 0)), Cast("float64", load(q, 1))))]
     given = np.arange(32, dtype="float64").reshape(8, 4)
     rows = given.copy()
     for i in range(8):
         rows[i, 1 if i % 4 < 2 else 3] = given[i // 4 * 4 + (i + 1) % 4, 3]
     want = rows @ [8.0, 4, 2, 1] + given[:, 0] + 3
-    return Case(kernel("private_arrays", [a, out, s], body, locals={"j": "int64", "t": "float64"}, buffers=[p, q, row, part],
+    return Case(kernel("private_arrays", [a, out, s], body, locals={"j": "int64", "t": "float64"}, buffers=[p, q,
+        row, part],
                        grouped=True), [given, np.zeros(8), 32], (8,), (4,), want={1: want})
 
 
@@ -237,7 +252,8 @@ def early_returns():
     out, s = global_("out", "int64"), Buffer("s", "int64", "local", 4)
     body = [store(s, lid(), i64(-1)), Barrier(2), if_(op("==", op("%", gid(), i64(3)), i64(0)), [Return(3)]),
             store(s, lid(), gid()), for_("k", 0, 3, [
-                Barrier(5), if_(op("==", gid(), i64(5)), [for_("j", 0, 2, [if_(op("==", var("j"), i64(1)), [Return(6)])])]),
+                Barrier(5), if_(op("==", gid(), i64(5)), [for_("j", 0, 2, [if_(op("==", var("j"), i64(1)),
+                    [Return(6)])])]),
                 assign("t", load(s, op("%", op("+", lid(), var("k")), i64(4)))), Barrier(7),
                 store(s, lid(), op("+", var("t"), i64(10)))]),
             Check(8, op("!=", gid(), i64(7)), 1), Barrier(8), store(out, gid(), load(s, lid()))]
@@ -256,12 +272,14 @@ def early_returns():
             if group * 4 + i != 7:
                 want[group * 4 + i] = s[i]
     return Case(kernel("early_returns", [out], body, locals={"k": "int64", "j": "int64", "t": "int64"}, buffers=[Buffer(
-        "s", "int64", "local", 4)], grouped=True), [np.full(8, -5)], (8,), (4,), want={0: want}, failure=(1, 8, 7, 0, 0))
+        "s", "int64", "local", 4)], grouped=True), [np.full(8, -5)], (8,), (4,), want={0: want}, failure=(1, 8, 7, 0,
+            0))
 
 
 def prints():
     body = [if_(op("==", gid(), i64(1)), [
-        Print(2, ["50% of \"it\": ", gid(), " ", Const("float32", 0.1), " ", Const("bool", True), " ", Const("complex128", 1 - 2.5j),
+        Print(2, ["50% of \"it\": ", gid(), " ", Const("float32", 0.1), " ", Const("bool", True), " ",
+            Const("complex128", 1 - 2.5j),
                   " ", Const("uint64", 2**64 - 1), " é\\"])])]
     x = global_("x", "int8")
     return Case(kernel("prints", [x], [*body, store(x, gid(), Const("int8", -128))]), [np.zeros(3, "int8")], (3,),

@@ -10,7 +10,7 @@ import pytest
 
 import drupe
 from drupe.compiler import text, tree
-from drupe.compiler.tree import Assign, Binary, Buffer, Call, Cast, Const, For, Function, If, Load, Param, Query, Store, Var
+from drupe.compiler.tree import Assign, Binary, Buffer, Call, Const, For, Function, If, Load, Param, Query, Store, Var
 
 # What the engine puts before a text with a table of its own (backends/host/ctext.c).
 PRELUDE = """
@@ -27,17 +27,19 @@ COMPILERS = {"gcc": ["gcc", "-std=gnu11", "-O3", "-march=native", "-ffp-contract
                      *WARNINGS], "tcc": ["tcc"]}
 
 
-def has_opencl():
+def has_device(name):
     try:
-        return drupe.Device("opencl:cpu").can_compile("opencl")
-    except (drupe.DeviceNotFoundError, AttributeError, ValueError):
+        return bool(drupe.Device(name))
+    except drupe.DeviceNotFoundError:
         return False
 
 
-TARGETS = [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason="there is no " + name))
-           for name in COMPILERS] + [
-    pytest.param("opencl", marks=pytest.mark.skipif(not has_opencl(), reason="there is no OpenCL CPU device"))]
-HOSTS = TARGETS[:2]
+def _target(name, there):
+    return pytest.param(name, marks=pytest.mark.skipif(not there, reason="there is no " + name))
+
+
+TARGETS = [_target(name, shutil.which(name)) for name in COMPILERS] + [
+    _target(name, has_device(name)) for name in ("opencl:cpu", "opencl:gpu")]
 
 
 # --- Building trees ---
@@ -113,7 +115,8 @@ _RUN = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t,
 
 
 class _Entry(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_size_t), ("params", ctypes.POINTER(_Param)), ("run", _RUN)]
+    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_size_t), ("params", ctypes.POINTER(_Param)), ("run",
+        _RUN)]
 
 
 _COUNTER = itertools.count()
@@ -203,6 +206,6 @@ def run_opencl(made, args, size, local=None, device="opencl:cpu"):
 
 def run(function, args, size, local=None, *, target, folder, **options):
     """Render for the target, compile, run."""
-    if target == "opencl":
-        return run_opencl(text.render(function, "opencl"), args, size, local)
+    if target.startswith("opencl"):
+        return run_opencl(text.render(function, "opencl"), args, size, local, target)
     return run_host(text.render(function, "c99"), args, size, local, compiler=target, folder=folder, **options)

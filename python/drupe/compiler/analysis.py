@@ -8,7 +8,8 @@ from drupe.compiler import tree
 
 @functools.cache
 def _fields(kind):
-    return tuple(one.name for one in dataclasses.fields(kind) if one.name not in ("type", "line", "function"))
+    return tuple(one.name for one in dataclasses.fields(kind) if one.type not in (str, int, bool) and
+                 one.name != "function")
 
 
 def parts(node):
@@ -23,13 +24,16 @@ def parts(node):
 
 def nodes(*roots):
     """These nodes and all below them, Buffers left out."""
-    todo = list(reversed(roots))
+    todo = [node for node in reversed(roots) if not isinstance(node, tree.Buffer)]
     while todo:
         node = todo.pop()
-        if isinstance(node, tree.Buffer):
-            continue
         yield node
-        todo.extend(reversed(list(parts(node))))
+        for name in reversed(_fields(type(node))):
+            value = getattr(node, name)
+            if isinstance(value, (tree.Expr, tree.Stmt)):
+                todo.append(value)
+            elif isinstance(value, list):
+                todo += [one for one in reversed(value) if isinstance(one, (tree.Expr, tree.Stmt))]
 
 
 class Occurrences:

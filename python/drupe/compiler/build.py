@@ -4,9 +4,9 @@ import threading
 from drupe.compiler import kernels, launch, text, tree
 from drupe.compiler.messages import KernelError
 
-ROUNDS = 32  # what a loop counts for
+ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
-_PATIENT = 4_000_000  # operations above which a launch waits for the better tier
+_PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 
 
 def compile(kernel, kinds, dims, grouped, device, checked=False):
@@ -31,7 +31,10 @@ def cost(node):
     total = 1
     for child in tree.children(node):
         total += cost(child)
-    return total * (ROUNDS if isinstance(node, (tree.For, tree.While)) else 1)
+    if isinstance(node, tree.For):
+        ends = [one.value for one in (node.start, node.stop, node.step) if isinstance(one, tree.Const)]
+        return total * (max(1, len(range(*ends))) if len(ends) == 3 else ROUNDS)
+    return total * (ROUNDS if isinstance(node, tree.While) else 1)
 
 
 def make(kernel, variant, queue, work):
@@ -53,8 +56,8 @@ def _make_on_host(kernel, variant, queue, work):
         try:
             variant.program = drupe.Program(variant.text.text, queue=queue, language="c",
                                             options="-drupe-table -drupe-quick")
-        except drupe.UnsupportedError:
-            pass  # no quick tier here
+        except (drupe.UnsupportedError, drupe.BuildError):
+            pass  # no quick tier here, or it cannot take the text: the other one can, or says why not
         else:
             variant.kernel, variant.tier = variant.program[variant.text.name], "quick"
             threading.Thread(target=_better, args=(kernel, variant, queue), name="drupe-kernel-build",

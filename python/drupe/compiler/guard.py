@@ -13,31 +13,33 @@ _LIMIT = 1 << 28  # bytes of arguments that are copied for a replay
 
 
 class Launch:
-    """One launch of a kernel, as it can be run again: `args` are those that it had, where `copied` says which are
-    copies that were made before."""
+    """One launch of a kernel, as it can be run again: `changed` are the places of arguments that it may write,
+    `copied` those of them whose `args` are copies that were made before."""
 
     def __init__(self, kernel, variant, space, args):
         self.kernel, self.variant, self.space = kernel, variant, space
         self.args, self.copied = tuple(args), set()
+        self.changed = {param.source[1][0] for param in variant.function.params
+                        if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
 
     def keep(self, limit=_LIMIT):
         """Copy what the kernel may write, as long as it is not more than `limit` bytes."""
-        changed = {param.source[1][0] for param in self.variant.function.params
-                   if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
         args, room = list(self.args), limit
-        for at in sorted(changed):
+        for at in sorted(self.changed):
             array = args[at]
             if not hasattr(array, "nbytes") or array.nbytes > room:
                 continue
             room -= array.nbytes
             args[at] = array.copy()
             self.copied.add(at)
-        self.changed, self.args = changed, tuple(args)
+        self.args = tuple(args)
 
 
 class KernelFailure(AssertionError):
     """What a work-item found wrong. `line` is that of the user's source, `work_item` its global id, `launch` what
     simulator.replay() takes."""
+
+    frameless = True  # it was raised on a thread of ours, in functions of ours: they say nothing
 
     def __init__(self, text, line, work_item, launch):
         super().__init__(text)

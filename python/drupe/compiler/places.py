@@ -217,7 +217,7 @@ def fill(low, view, value):
         value = low.once(value)
     places, outer = [], low.block
     for extent in view.shape:
-        name = low.fresh("i")
+        name = low.counter()
         places.append(integer(tree.Var("int64", name), 0))
         loop = tree.For(low.line, name, tree.Const("int64", 0), extent.expr, tree.Const("int64", 1), [])
         low.emit(loop)

@@ -10,8 +10,7 @@ from drupe.compiler import analysis, text, tree, types
 from drupe.compiler.analysis import nodes
 from drupe.compiler.library import C_TYPES
 from drupe.compiler.messages import KernelError
-from drupe.compiler.text import Text, element_type
-from drupe.compiler.text_opencl import head_of, print_call, scalar_parameter
+from drupe.compiler.text import Text, element_type, head_of, print_call, scalar_parameter
 
 _TYPEDEFS = {"i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "unsigned short", "i32": "int",
              "u32": "unsigned", "i64": "long", "u64": "unsigned long", "f32": "float", "f64": "double",
@@ -24,8 +23,6 @@ _INDEPENDENT = """\
 #else
 #define drupe_independent _Pragma("GCC ivdep")
 #endif"""
-_FORMATS = {"int64": "%ld", "uint64": "%lu", "uint32": "%u", "float64": "%.15g", "float32": "%.7g", "float16": "%.7g",
-            "bool": "%s"}
 # The engine's numbers of types (drupe_scalar_type).
 _SCALARS = {"bool": 2, "int8": 1, "uint8": 2, "int16": 3, "uint16": 4, "int32": 5, "uint32": 6, "int64": 7, "uint64": 8,
             "float16": 4, "float32": 10, "float64": 11}
@@ -64,9 +61,6 @@ class Function(text.Function):
         if any(isinstance(node, tree.Barrier) for node in nodes(*function.body)):
             raise KernelError("DK020", "%s() has a barrier, and is not part of the kernel itself." % function.name,
                               "Write the barrier into the kernel, or let the function return once, at its end.")
-        if any(one.space == tree.LOCAL and one.size is not None for one in function.buffers):
-            raise KernelError("DK018", "%s() has local memory of its own, which only kernels have." % function.name,
-                              "Let it return once, at its end; or give it the local array as an argument.")
 
     def pointer_to(self, buffer):
         return "%s%s *" % ("const " if buffer.readonly else "", element_type(buffer.type))
@@ -90,7 +84,7 @@ class Function(text.Function):
 
     def _do_print(self, stmt):
         self.program.use("print")
-        self.emit(print_call(self, stmt.parts, _FORMATS, "dprintf(1, "))
+        self.emit(print_call(self, stmt.parts, "dprintf(1, "))
 
     def _of_subgroup(self, node, least):
         raise no_subgroups()
@@ -144,7 +138,7 @@ class Kernel(text.Program):
             body = self._single()
         table = self._table()
         form = "host_groups" if kernel.grouped else "host_range"
-        return Text(self.assembled(self._head, [*body, table]), self.name, self.params, form)
+        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form)
 
     def assembled(self, head, body):
         """All small functions are inlined: a loop with a call is no vector's."""
@@ -303,7 +297,9 @@ class Kernel(text.Program):
             if "drupe_group%d" % dim not in needed:
                 continue
             below = " * ".join("drupe_groups%d" % one for one in range(dim + 1, dims))
-            place = "drupe_number" if not below else "drupe_number / (%s)" % below if "*" in below else "drupe_number / " + below
+            place = "drupe_number"
+            if below:
+                place += " / (%s)" % below if "*" in below else " / " + below
             place += " % drupe_groups" + str(dim) if dim else ""
             lines.append("    const i64 drupe_group%d = %s;" % (dim, place))
         return lines, needed

@@ -238,7 +238,8 @@ class _Group(Function):
             lines.append("%s%s[drupe_items] %s;" % (kind, stored, aligned))
         for one in self.plan.arrays:
             size += one.size * types.SIZES[one.type]
-            lines.append("%s %s[%d * drupe_items] %s;" % (element_type(one.type), self.c_name(one.name), one.size, aligned))
+            lines.append("%s %s[%d * drupe_items] %s;" % (
+                element_type(one.type), self.c_name(one.name), one.size, aligned))
         if lines:
             count = " * ".join("drupe_l%d" % dim for dim in range(self.program.kernel.dims))
             lines.insert(0, "const i64 drupe_items = %s;" % count)
@@ -253,8 +254,8 @@ class _Group(Function):
         for one in self.plan.arrays:
             if one.zeroed:
                 zero = "(%s){0, 0}" % C_TYPES[one.type] if one.type in types.COMPLEX else "0"
-                lines.append("for (i64 drupe_item = 0; drupe_item < %d * drupe_items; drupe_item++) %s[drupe_item] = %s;"
-                             % (one.size, self.c_name(one.name), zero))
+                lines.append("for (i64 drupe_item = 0; drupe_item < %d * drupe_items; drupe_item++)" % one.size)
+                lines.append("    %s[drupe_item] = %s;" % (self.c_name(one.name), zero))
         lines += [self.declaration(name) + ";" for name in sorted(self.plan.shared - self.plain)
                   if self.total[name]]
         return lines

@@ -1,5 +1,5 @@
-// Atomic operations on global memory, by the compiler's own functions, or by instructions where it has none. A
-// group's local memory belongs to one thread: there the operations are ordinary ones.
+// Atomic operations on global memory, by the compiler's own functions, or by instructions where it has none.
+// A group's local memory belongs to one thread: there the operations are ordinary ones.
 
 //: fence :
 static inline void drupe_fence(void)
@@ -71,8 +71,7 @@ static inline $C drupe_global_$F_$T(volatile $C *at, $C value)
         $U bits;
     } old, fresh;
     old.bits = *(volatile $U *)at;
-    do
-        fresh.x = drupe_combine_$F_$T(old.x, value);
+    do fresh.x = drupe_combine_$F_$T(old.x, value);
     while (!drupe_try_$U((volatile $U *)at, &old.bits, fresh.bits));
     return old.x;
 }
@@ -120,7 +119,8 @@ static inline void drupe_ordered_$A_store_$T($C *at, $C value) { drupe_fence(); 
 
 //: fail : try_u32
 // Notes the first failure of a launch: its code, line, work-item and two values.
-static __attribute__((noinline, cold)) void drupe_fail(i64 *failures, u32 code, i64 line, i64 item, i64 a, i64 b)
+static __attribute__((noinline, cold)) void drupe_fail(i64 *failures, u32 code, i64 line, i64 item, i64 a,
+                                                       i64 b)
 {
     u32 none = 0;
     if (!drupe_try_u32((volatile u32 *)failures, &none, code)) return;
