@@ -128,12 +128,14 @@ def _highlighted(text, formatter, language):
         from pygments import formatters, lexers
     except ImportError:
         return None
-    return pygments.highlight(text, lexers.get_lexer_by_name(language), getattr(formatters, formatter[0])(**formatter[1]))
+    name, options = formatter
+    return pygments.highlight(text, lexers.get_lexer_by_name(language), getattr(formatters, name)(**options))
 
 
 def source_html(text, language="c"):
     """A source text in colours, for notebooks."""
-    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": "gruvbox-light"}), language)
+    options = {"nowrap": True, "noclasses": True, "style": "gruvbox-light"}
+    inside = _highlighted(text, ("HtmlFormatter", options), language)
     return _html.element("pre", _html.Html(inside) if inside else _html.escape(text), _MONO)
 
 

@@ -173,9 +173,7 @@ class Rewritten:
 
     def _unfit(self, stmt):
         """Why a loop stays Python, as far as the text alone says it; None where it may be compiled."""
-        if stmt.lineno != stmt.end_lineno and any(
-                isinstance(one, ast.Call) and parallel.is_prange(self.outside, one) for one in ast.walk(stmt)) and \
-                self.options["parallel"]:
+        if self.options["parallel"] and any(parallel.is_prange(self.outside, one) for one in ast.walk(stmt)):
             return "it has a parallel loop"
         for node in ast.walk(stmt):
             if isinstance(node, ast.stmt) and not isinstance(node, _SIMPLE):
@@ -186,7 +184,7 @@ class Rewritten:
             if isinstance(node, _NO_NUMBERS) or isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
                 return "`%s` is no number" % ("@" if isinstance(node, ast.MatMult) else ast.unparse(node))
             if isinstance(node, ast.Slice):
-                return "it works on whole slices (line %d)" % node.lineno if hasattr(node, "lineno") else "of slices"
+                return "it works on whole slices (line %d)" % node.lineno
             if isinstance(node, ast.Call) and self._is_apart(node.func):
                 return "it calls %s()" % ast.unparse(node.func)
         names = flow.stored(stmt) & self.outside.shared
