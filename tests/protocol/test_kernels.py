@@ -42,7 +42,8 @@ def test_an_error_has_the_users_line_and_a_caret(kernel, fresh_names):
 
 def test_inspect_shows_types_and_text(kernel, fresh_names):
     run = kernel.run("import drupe, drupe.array as da\n@drupe.kernel\ndef add(item, a, b):\n    i = item.get_id(0)\n"
-                     "    b[i] = a[i] + b[i]\na = da.ones(8)\ndrupe.call_kernel(add, drupe.Range(8), a, a)\nadd.inspect()")
+                     "    b[i] = a[i] + b[i]\na = da.ones(8)\ndrupe.call_kernel(add, drupe.Range(8), a, a)\n"
+                     "add.inspect()")
     shown = run.of("execute_result")[0]["data"]
     assert "a: array(float64, 1d)" in plain(shown["text/plain"]) and "b[i] = a[i] + b[i];" in plain(shown["text/plain"])
     assert shown["text/html"].startswith("<b>add</b>") and "<script" not in shown["text/html"]

@@ -1,4 +1,4 @@
-"""Kernels in Python that look at what they do, and what became of them run again in the simulator; the tiers of `host`."""
+"""Kernels in Python that look at what they do, failures run again in the simulator, and the tiers of `host`."""
 import os
 import subprocess
 import sys
