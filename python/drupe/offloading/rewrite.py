@@ -76,8 +76,8 @@ class Rewritten:
 
     def _instead_of(self, thing):
         """What takes the place of a thing outside: NumPy, and functions of the same module or notebook."""
-        function = self.source.function
-        if isinstance(thing, types.FunctionType) and thing.__globals__ is function.__globals__ and thing is not function:
+        own = self.source.function
+        if isinstance(thing, types.FunctionType) and thing.__globals__ is own.__globals__ and thing is not own:
             from drupe.offloading.function import Offload
 
             return Offload.called(thing, self.options)
