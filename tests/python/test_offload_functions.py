@@ -317,6 +317,43 @@ def test_closures_see_changes():
     assert f(np.ones(2)).tolist() == [5.0, 5.0]
 
 
+def _made(n):
+    return np.ones(n)*2
+
+
+def _summed(x):
+    y = _made(len(x))
+    for i in range(len(x)):
+        y[i] += x[i]
+    return y
+
+
+@drupe.offload
+def _nothing_but_numbers(n):
+    return np.zeros(n)
+
+
+def test_functions_of_the_same_module_go_along():
+    @drupe.offload
+    def f(x):
+        return _summed(x) + _nothing_but_numbers(len(x))
+
+    assert f(np.arange(3.0)).tolist() == [2.0, 3.0, 4.0]
+    assert type(_summed(np.zeros(3))) is np.ndarray and type(_nothing_but_numbers(3)) is np.ndarray
+
+
+def test_names_of_numpy(place):
+    @drupe.offload
+    def f(x):
+        y = np.ndarray((len(x), 2), dtype=np.float32)
+        y[:] = 1
+        return isinstance(x, np.ndarray), np.add.outer(x, x), y, y.device, np.linalg.norm(x), np.random.rand(3)
+
+    is_array, outer, y, where, norm, drawn = f(np.arange(3.0))
+    assert is_array and np.array_equal(outer, np.add.outer(np.arange(3.0), np.arange(3.0))) and where == place
+    assert y.dtype == "float32" and y.shape == (3, 2) and math.isclose(norm, math.sqrt(5)) and drawn.shape == (3,)
+
+
 def test_imports_within_the_function(place):
     @drupe.offload
     def f(n):

@@ -11,6 +11,7 @@ A loop that is not parallel is called in the same way where it can be compiled, 
 """
 import ast
 import copy
+import types
 
 from drupe.compiler.messages import KernelError
 from drupe.compiler.source import Source
@@ -22,6 +23,14 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If,
 _NO_NUMBERS = (ast.JoinedStr, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
                ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.MatMult)
 _SAID = ("print", "input", "open")
+
+
+class Unchanged:
+    """A function that cannot be rewritten, and is called as it is."""
+
+    def __init__(self, function):
+        self.function, self.extra, self.loops, self.kept = function, (), [], []
+        self.outside = Outside(function, ast.parse("def f(): pass").body[0])
 
 
 class Rewritten:
@@ -59,11 +68,20 @@ class Rewritten:
 
     def _made(self, function):
         given = {name: thing for name in self._loaded_outside()
-                 if (thing := numpy_names.instead_of(self.outside.name(name))) is not None}
+                 if (thing := self._instead_of(self.outside.name(name))) is not None}
         given.update({loop.name: loop for loop in self.loops}, drupe_range=range, drupe_numpy=numpy_names.module())
         made = self.outside.make(self.node, given, self.source.filename)
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return made
+
+    def _instead_of(self, thing):
+        """What takes the place of a thing outside: NumPy, and functions of the same module or notebook."""
+        own = self.source.function
+        if isinstance(thing, types.FunctionType) and thing.__globals__ is own.__globals__ and thing is not own:
+            from drupe.offloading.function import Offload
+
+            return Offload.called(thing, self.options)
+        return numpy_names.instead_of(thing)
 
     # --- Statements ---
 
