@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from ordered import one_of_each_kind, quick
-from raw_kernels import close, numbers, same, target  # noqa: F401
+from raw_kernels import close, formed, numbers, same, target  # noqa: F401
 
 import drupe
 import drupe.array as da
@@ -38,7 +38,7 @@ def test_small_integers_wrap(target):
     same(ElementwiseKernel("T x", "T y", "y = x + 1")(da.asarray([255, 7], dtype="uint8")), np.array([0, 8], "uint8"))
 
 
-def test_float16_is_rounded_as_numpy_does(target):
+def test_float16_is_rounded_as_numpy_does(formed):
     with np.errstate(over="ignore", under="ignore"):
         a = np.concatenate([np.random.default_rng(1).standard_normal(500) * 10.0**np.arange(-10, 10).repeat(25),
                             [0.0, -0.0, np.inf, -np.inf, np.nan, 65504, 65520, 6e-8, 2.9e-8]]).astype("float32")
@@ -72,7 +72,7 @@ def _views(operands, make):
 
 @quick
 @given(_operands())
-def test_broadcasting_and_strides(target, operands):
+def test_broadcasting_and_strides(formed, operands):
     a, b = _views(operands, lambda a: a)
     x, y = _views(operands, da.asarray)
     shape = np.broadcast_shapes(a.shape, b.shape)
@@ -85,7 +85,7 @@ def test_broadcasting_and_strides(target, operands):
         same(out, index * 100 + a.astype("int64") * 10 + b)
 
 
-def test_order_of_memory_does_not_matter(target):
+def test_order_of_memory_does_not_matter(formed):
     """Where the operation does not ask for the index, the work follows memory; results stay where they belong."""
     a = numbers("float64", 4, 5, 6)
     x = da.asarray(a)
@@ -107,7 +107,7 @@ def test_strided_operands_are_not_copied(target):
     assert [one["label"] for one in drupe.trace() if one["id"] > before and one["operation"] == "kernel"] == ["add_one"]
 
 
-def test_many_dimensions(target):
+def test_many_dimensions(formed):
     """More than a kernel is told of: operands are copied, and a strided output gets its values."""
     a = numbers("int32", *[3] * 9)
     x = da.asarray(a)
@@ -138,7 +138,7 @@ def test_outputs(target):
     same(fill(da.zeros(3, dtype="int16")), np.arange(3, dtype="int16"))
 
 
-def test_raw_arrays_and_size(target):
+def test_raw_arrays_and_size(formed):
     a = np.arange(12, dtype="float32")
     x = da.asarray(a)
     turned = ElementwiseKernel("raw T x", "T y", "y = x[x.size() - 1 - i]", "turned")
@@ -159,7 +159,7 @@ def test_raw_arrays_and_size(target):
         scatter(x, da.arange(12))
 
 
-def test_what_stands_around_the_operation(target):
+def test_what_stands_around_the_operation(formed):
     kernel = ElementwiseKernel("T x", "T y", "if (x > 2) continue; y = twice(x) + start + n", "around",
                                preamble="static T twice(T x) { return 2 * x; }", loop_prep="T start = 100",
                                after_loop="start = 0", options=("-DUNUSED=1",))
@@ -223,6 +223,19 @@ def test_types_come_from_the_arrays(target):
     assert ElementwiseKernel("S a", "S y", "y = a")(np.float32(4), size=2).dtype == da.float32
     assert ElementwiseKernel("S a, S b", "S y", "y = a + b")(4, 2.5, size=1).dtype == da.float64
     assert ElementwiseKernel("unsigned char x", "float y", "y = x")(da.ones(1, dtype="uint8")).dtype == da.float32
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_every_length(formed, dtype):
+    """Chunks and batches end anywhere."""
+    add = ElementwiseKernel("T x, T y", "T z", "z = x + y * 2", "add")
+    for size in (1, 3, 255, 1025, 4097, 70_001):
+        a, b = numbers(dtype, size), numbers(dtype, size, seed=5)
+        same(add(da.asarray(a), da.asarray(b)), a + b * np.dtype(dtype).type(2))
+    for shape in ((3, 5), (7, 33), (70, 300), (2, 9, 31)):
+        a = numbers(dtype, *shape)
+        same(add(da.asarray(a).T, 1), a.T + np.dtype(dtype).type(2))
+        same(add(da.asarray(a)[..., ::2], da.asarray(a)[..., :1]), a[..., ::2] + a[..., :1] * np.dtype(dtype).type(2))
 
 
 @pytest.mark.parametrize("call, kind, what", [

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from drupe._engine import Array, Event, Kernel, Queue, UnsupportedError
-from drupe.raw import binding, building, layout, parameters, scalars, text
+from drupe.raw import binding, building, launching, layout, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
-from drupe.raw.launching import (MOST_NUMBERS, Launch, after_copies, copy_back, default_queue, dense, form_of, in_order,
-                                  launch)
+from drupe.raw.launching import (MOST_NUMBERS, after_copies, copy_back, default_queue, dense, form_of, in_order, launch,
+                                  launch_wide)
+from drupe.raw.loops import Loops
 
 _NO_MORE = "C has no 'return' here; write 'continue', which goes on with the next element"
 
@@ -15,6 +16,7 @@ _NO_MORE = "C has no 'return' here; write 'continue', which goes on with the nex
 class _Compiled(NamedTuple):
     kernel: Kernel
     pack: "Any | None"  # makes bytes of the numbers of a layout; None: all lies in one piece
+    batch: int
 
 
 class ElementwiseKernel:
@@ -67,6 +69,7 @@ class ElementwiseKernel:
         self._code = {name: text.sizes_as_names(part, raw) for name, part in self._texts.items()}
         self._words = text.words_of(self._code.values())
         self._ordered = bool(raw) or bool(self._words & {"i", "_ind"})
+        self._least = launching.LEAST_HEAVY if self._words & {"for", "while"} else launching.LEAST
         self._names = [one.name for one in self._parameters]
         self.nin, self.nout = len(self.in_params), len(self.out_params)
         self.nargs = self.nin + self.nout
@@ -228,7 +231,11 @@ class ElementwiseKernel:
             given.append(compiled.pack(*place.numbers))
         wait_for = after_copies(queue, given_arrays, wait_for) if back or place.copied else wait_for
         with in_order(queue):
-            event = launch(Launch(compiled.kernel, given, items, form, queue, wait_for))
+            if form.wide:
+                width = place.sizes[-1] if place.numbers else 0
+                event = launch_wide(compiled.kernel, [*given, items], items, width, compiled.batch, queue, wait_for)
+            else:
+                event = launch(compiled.kernel, given, items, self._least, queue, wait_for)
         return copy_back(event, queue, back + place.back)
 
     def _build(self, queue, used, types, kinds, place, form):
@@ -246,12 +253,13 @@ class ElementwiseKernel:
         if place.numbers:
             source += text.dims_struct(len(place.numbers))
             slots.append(text.Slot("_dims", "_d"))
-        loops = _Loops(operands, place, language, form.narrow, self._words, parts)
-        source += text.kernel(language, name, slots, loops.body())
-        source += text.table(language, {name: len(slots)})
+        loops = Loops(operands, place.sizes, place.steps, bool(place.numbers), language, form.wide, form.narrow,
+                      self._words, parts)
+        source += text.kernel(language, name, slots, loops.body(), form.wide)
+        source += text.table(language, {name: len(slots) + 2})
         program = building.build(source, queue, language, self.options, self._texts)
         pack = struct.Struct(f"={len(place.numbers)}q").pack if place.numbers else None
-        return source, _Compiled(program[name], pack)
+        return source, _Compiled(program[name], pack, loops.batch)
 
 
 class _Place:
@@ -311,69 +319,3 @@ class _Place:
     def passed(self, number, value):
         """What the kernel gets for an operand."""
         return self.memory.get(number, value)
-
-
-class _Loops:
-    """The body of a kernel: the loops over elements, and what is done for one."""
-
-    def __init__(self, operands, place, language, narrow, words, parts):
-        self.operands, self.place, self.language, self.words, self.parts = operands, place, language, words, parts
-        self.index = "int" if narrow else "long"
-        self.elements = [operand for operand in operands if operand.kind == "element"]
-        self.loose = any(operand.kind == "raw" and operand.output for operand in operands)
-
-    def body(self) -> str:
-        """All of it."""
-        lines = [f"    const {one.declared} {one.name} = _v_{one.name};\n"
-                 for one in self.operands if one.kind == "value"]
-        names = {one.name for one in self.operands}
-        if "n" in self.words and "n" not in names:
-            lines.append("    const ptrdiff_t n = _n;\n")
-        if "_ind_size" in self.words:
-            lines.append("    const ptrdiff_t _ind_size = _n;\n")
-        loops = self._strided() if self.place.numbers else self._flat()
-        return "".join(lines) + self.parts.get("loop_prep", "") + loops + self.parts.get("after_loop", "")
-
-    def _unit(self):
-        """Elements depend on no others, unless the operation indexes an output itself."""
-        return "" if self.loose else "    _UNIT\n"
-
-    def _flat(self):
-        where = {one.name: "i" if step == "1" else "0" for one, step in zip(self.elements, self.place.steps)}
-        return f"{self._unit()}    for (ptrdiff_t i = _begin; i < _end; i++) {{\n{self._element(where)}    }}\n"
-
-    def _strided(self):
-        dims, last, index = len(self.place.sizes), len(self.place.sizes) - 1, self.index
-        count = len(self.elements)
-        lines = [f"    while (_begin < _end) {{\n        const {index} _width = _d.v[{last}];\n"
-                 f"        {index} _row = ({index})_begin / _width, _at = ({index})_begin % _width;\n"
-                 f"        const {index} _left = _end - _begin, _run = _width - _at < _left ? _width - _at : _left;\n"]
-        where, step = {}, {}
-        for number, one in enumerate(self.elements):
-            base = dims + count + number * dims
-            step[one.name] = {"0": "0", "1": "1"}.get(self.place.steps[number], f"_d.v[{base + last}]")
-            lines.append(f"        long _at_{one.name} = _d.v[{dims + number}] + (long)_at * {step[one.name]};\n")
-            where[one.name] = f"_at_{one.name}" + {"0": "", "1": " + _k"}.get(self.place.steps[number],
-                                                                                f" + _k * _step_{one.name}")
-            if self.place.steps[number] == "s":
-                lines.append(f"        const long _step_{one.name} = {step[one.name]};\n")
-        for dim in range(last - 1, -1, -1):
-            lines.append(f"        {{\n            const {index} _size = _d.v[{dim}], _j = _row % _size;\n"
-                         "            _row /= _size;\n")
-            lines += [f"            _at_{one.name} += _j * _d.v[{dims + count + number * dims + dim}];\n"
-                      for number, one in enumerate(self.elements)]
-            lines.append("        }\n")
-        lines.append(f"    {self._unit()}        for (long _k = 0; _k < _run; _k++) {{\n"
-                     "            const ptrdiff_t i = _begin + _k;\n            (void)i;\n"
-                     f"{self._element(where)}        }}\n        _begin += _run;\n    }}\n")
-        return "".join(lines)
-
-    def _element(self, where):
-        """One element: `continue` and `break` of the operation lead to the stores."""
-        language, lines = self.language, []
-        for one in self.elements:
-            lines.append(f"        {'' if one.output else 'const '}{one.declared} {one.name} = "
-                         f"{one.loaded(where[one.name], language)};\n")
-        lines.append(f"        do {{{self.parts['operation']}        }} while (0);\n")
-        lines += [f"        {one.stored(where[one.name], language)}\n" for one in self.elements if one.output]
-        return "".join(lines)

@@ -8,7 +8,7 @@ from drupe._engine import Array, Context, Device, Event, Kernel, Queue
 
 MOST_NUMBERS = 100  # of a layout: parameters have 1,024 bytes in all on some devices
 _GPU_GROUP = 256
-_LEAST_CHUNK = 1024
+LEAST, LEAST_HEAVY = 4096, 16  # elements of a work-item on CPUs; if the kernel has loops, the work of each is unknown
 
 
 class Form(NamedTuple):
@@ -20,18 +20,6 @@ class Form(NamedTuple):
     narrow: bool
 
 
-class Launch(NamedTuple):
-    """What a kernel is launched with. `chunk`: elements of a work-item, 0 for a good number of them."""
-
-    kernel: Kernel
-    args: "list[Any]"
-    items: int
-    form: Form
-    queue: Queue
-    wait_for: Any
-    chunk: int = 0
-
-
 def form_of(device: Device, items: int) -> Form:
     """The form of a kernel for so many elements. DRUPE_FORM=gpu gives CPUs behind OpenCL that of GPUs, for tests."""
     if device.filter_string.startswith("host"):
@@ -40,18 +28,25 @@ def form_of(device: Device, items: int) -> Form:
     return Form("opencl", wide, wide and items < 1 << 31)
 
 
-def launch(work: Launch) -> Event:
-    """Submit it; returns its Event."""
-    kernel, items, queue = work.kernel, work.items, work.queue
-    if work.form.language == "c":
-        return kernel(*work.args, global_size=items, queue=queue, wait_for=work.wait_for)
-    if work.form.wide:
-        group = min(_GPU_GROUP, kernel.work_group_size or 1)
-        return kernel(*work.args, items, 1, global_size=-(-items // group) * group, local_size=group, queue=queue,
-                      wait_for=work.wait_for)
-    chunk = work.chunk or max(_LEAST_CHUNK, -(-items // (4 * queue.device.max_compute_units)))
-    return kernel(*work.args, items, chunk, global_size=-(-items // chunk), local_size=1, queue=queue,
-                  wait_for=work.wait_for)
+def launch(kernel: Kernel, args: "list[Any]", items: int, least: int, queue: Queue, wait_for: Any) -> Event:
+    """Submit a kernel whose work-items take chunks of so many elements, `least` or more."""
+    on_host = queue.device.filter_string.startswith("host")
+    chunk = max(least, -(-items // ((32 if on_host else 4) * queue.device.max_compute_units)))
+    return kernel(*args, items, chunk, global_size=-(-items // chunk), local_size=None if on_host else 1, queue=queue,
+                  wait_for=wait_for)
+
+
+def launch_wide(kernel: Kernel, args: "list[Any]", items: int, width: int, batch: int, queue: Queue,
+                wait_for: Any) -> Event:
+    """Submit a kernel whose work-items take a batch of elements each: of rows of a width, or with 0 of all."""
+    group = min(_GPU_GROUP, kernel.work_group_size or 1)
+    if not width:
+        group_sizes, sizes = (group,), (-(-items // batch),)
+    else:  # neighbours in rows share lines of the cache, in whichever direction memory goes
+        across = min(32, group, 1 << (width - 1).bit_length())
+        group_sizes, sizes = (across, group // across), (width, -(-(items // width) // batch))
+    padded = tuple(-(-size // one) * one for size, one in zip(sizes, group_sizes))
+    return kernel(*args, global_size=padded, local_size=group_sizes, queue=queue, wait_for=wait_for)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from drupe._engine import Array, BuildError, Kernel, LocalMemory, Queue, UnsupportedError
 from drupe.raw import binding, building, layout, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
-from drupe.raw.launching import (MOST_NUMBERS, Form, Launch, after_copies, copy_back, default_queue, dense, form_of,
+from drupe.raw.launching import (LEAST, MOST_NUMBERS, Form, after_copies, copy_back, default_queue, dense, form_of,
                                   in_order, launch)
 from drupe.raw.reduction_text import BLOCK, ReductionText, Shape, field_names, parts_of, value_type
 
@@ -366,8 +366,9 @@ class _Work:
         if walk == "columns" and not self.form.wide:
             width = self.kept.sizes[-1]
             self.blocks = self.results // width * -(-width // BLOCK)
+        self.group = min(_GROUP, max(32, 1 << (self.reduced // 8).bit_length() - 1)) if self.reduced >= 16 else 32
         if walk == "tree":
-            most, least = 4 * units // self.results, 8 * _GROUP
+            most, least = 8 * units // self.results, 8 * _GROUP
         elif self.form.wide:
             most, least = 512 * units // self.results, 64
         else:
@@ -390,7 +391,12 @@ class _Work:
     def start(self, kernel, given, items, size, queue, wait_for):
         """Launch one of the two kernels for so many work-items, or groups of a tree."""
         if self.shape.walk == "tree":
-            group = min(_GROUP, kernel.work_group_size or 1)
+            group = min(self.group, kernel.work_group_size or 1)
             return kernel(*given, LocalMemory(group * size), global_size=items * group, local_size=group, queue=queue,
                           wait_for=wait_for)
-        return launch(Launch(kernel, given, items, self.form, queue, wait_for, max(1, items // (8 * self.units))))
+        if self.form.wide:
+            group = min(_GROUP, kernel.work_group_size or 1)
+            return kernel(*given, items, 1, global_size=-(-items // group) * group, local_size=group, queue=queue,
+                          wait_for=wait_for)
+        each = self.results * self.reduced // self.items if self.items else 1
+        return launch(kernel, given, items, max(1, LEAST // max(each, 1)), queue, wait_for)

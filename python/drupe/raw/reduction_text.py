@@ -73,7 +73,7 @@ class ReductionText:
 
     def kernels(self) -> "dict[str, int]":
         """The names of the kernels of the text, and the numbers of their parameters."""
-        return {self.name: len(self.slots()), f"{self.name}_join": len(self.slots())}
+        return {self.name: len(self.slots()) + 2, f"{self.name}_join": len(self.slots()) + 2}
 
     def source(self) -> str:
         """The whole text."""
@@ -238,6 +238,8 @@ class ReductionText:
                  f"                for (int _l = 0; _l < _count; _l++) _acc[_l] = {mapped};\n"
                  "                _any = 1;\n                _k = 1;\n            }\n"
                  "            for (; _k < _run; _k++) {\n")
+        if block == 1:  # four loads on their way at once
+            inner = inner.replace("            for (; _k < _run; _k++) {\n", self._by_four(where))
         reduce = f"_acc[_l] = _reduce(_acc[_l], {mapped});\n"
         if block > 1:  # a loop of a known length is better code
             inner += (f"                if (_count == {block}) {{\n                    _UNIT\n"
@@ -249,6 +251,17 @@ class ReductionText:
                   "        for (int _l = 0; _l < _count; _l++) {\n        ", self._ended("_acc[_l]", "(_o + _l)"),
                   "        }\n        _begin++;\n    }\n"]
         return "".join(lines)
+
+    def _by_four(self, where):
+        """The loop of a work-item that reduces one column, up to the last elements; and the head of that over these."""
+        four = ""
+        for number in range(4):
+            places = {name: place.replace("_k *", f"(_k + {number}) *").replace("_l *", "0 *")
+                      for name, place in where.items()}
+            four += f"                _R _v{number} = {self._mapped(places, f'_r + _k + {number}')};\n"
+        return ("            for (; _k + 3 < _run; _k += 4) {\n" + four
+                + "                _acc[0] = _reduce(_acc[0], _reduce(_reduce(_v0, _v1), _reduce(_v2, _v3)));\n"
+                "            }\n            for (; _k < _run; _k++) {\n")
 
     def _join(self):
         """Work-items are results; their partials are reduced."""
@@ -282,7 +295,7 @@ class ReductionText:
             lines.append(f"    const long _r = 0, _stop = {self.d('chunks')};\n"
                          f"    const {self.space}_R *_parts = (const {self.space}_R *)_partial + _o;\n")
             value = f"_parts[_i * {results}]"
-        lines.append("    _R _acc;\n    int _active = _stop - _r < _many ? _stop - _r : _many;\n")
+        lines.append("    _R _acc;\n    const int _active = _stop - _r < _many ? _stop - _r : _many;\n")
         lines.append(self._strided_by_group(value, elements))
         lines.append("    for (int _half = 1; _half < _active; _half *= 2) {\n"
                      "        barrier(CLK_LOCAL_MEM_FENCE);\n"
@@ -303,15 +316,23 @@ class ReductionText:
         return self._mapped({one.name: f"_in_{one.name}" for one in self.elements}, "_i")
 
     def _strided_by_group(self, value, elements):
-        places = ""
-        if elements:
-            places = "".join(f"        long _in_{one.name} = _base_{one.name};\n" for one in self.elements)
-            places += "        long _row = _i;\n        (void)_row;\n"
-            places += self._spread("_row", "r", self.shape.reduced, [f"_in_{one.name}" for one in self.elements])
-        return (f"    for (long _i = _r + _id; _i < _stop; _i += _many) {{\n{places}"
-                f"        const _R _next = {value};\n"
-                "        _acc = _i == _r + _id ? _next : _reduce(_acc, _next);\n    }\n"
-                "    if (_id < _active) _tree[_id] = _acc;\n")
+        """Each work-item takes every `_many`-th element, four at a time: so four loads are on their way at once."""
+        def at(target, index):
+            lines = f"{{ const long _i = {index};\n"
+            if elements:
+                lines += "".join(f"            long _in_{one.name} = _base_{one.name};\n" for one in self.elements)
+                lines += "            long _row = _i;\n            (void)_row;\n"
+                lines += self._spread("_row", "r", self.shape.reduced, [f"_in_{one.name}" for one in self.elements],
+                                      "            ")
+            return f"        {lines}            {target} = {value}; }}\n"
+
+        four = "".join(at(f"_four[{number}]", f"_at + {number} * (long)_many") for number in range(4))
+        return ("    if (_id < _active) {\n        long _at = _r + _id + _many;\n" + at("_acc", "_r + _id")
+                + "        for (; _at + 3 * (long)_many < _stop; _at += 4 * (long)_many) {\n"
+                "        _R _four[4];\n" + four
+                + "        _acc = _reduce(_acc, _reduce(_reduce(_four[0], _four[1]), _reduce(_four[2], _four[3])));\n"
+                "        }\n        for (; _at < _stop; _at += _many) {\n        _R _next;\n" + at("_next", "_at")
+                + "        _acc = _reduce(_acc, _next);\n        }\n        _tree[_id] = _acc;\n    }\n")
 
 
 def parts_of(code: "Mapping[str, str]") -> Parts:

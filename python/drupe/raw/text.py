@@ -1,7 +1,7 @@
 """The text of a kernel: its head, its parameters, and the loops over elements, in OpenCL C or in C99.
 
-Both have one body, written for the work-items from `_begin` to before `_end` of `_n`. In C the engine says which these
-are; in OpenCL C each work-item has a chunk of them, which on GPUs is one.
+Both have one body on CPUs, written for the elements from `_begin` to before `_end` of `_n`: each work-item has a chunk
+of them. On GPUs it has one, or the body does without these names.
 """
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -162,22 +162,25 @@ def head(language: str, words: "Set[str]", used: "Iterable[scalars.Scalar]",
     return text + preamble
 
 
-def kernel(language: str, name: str, slots: "Sequence[Slot]", body: str) -> str:
-    """A kernel with a body for the work-items from `_begin` to before `_end` of `_n`. In OpenCL C two parameters
-    follow: `_n`, and how many of these a work-item of OpenCL takes."""
+def kernel(language: str, name: str, slots: "Sequence[Slot]", body: str, wide: bool = False) -> str:
+    """A kernel with a body for the elements from `_begin` to before `_end` of `_n`. Two parameters follow those that
+    are given: `_n`, and how many of these a work-item takes. A `wide` kernel has the first one alone, and the body
+    does the rest."""
+    slots = (*slots, Slot("long", "_n", 7), Slot("long", "_chunk", 7))
     if language == "opencl":
-        slots = (*slots, Slot("long", "_n", 7), Slot("long", "_chunk", 7))
-        declared = ", ".join(slot.declared(language) for slot in slots)
-        return (f"kernel void {name}({declared})\n{{\n    long _begin = (long)get_global_id(0) * _chunk;\n"
-                f"    const long _end = _begin + _chunk < _n ? _begin + _chunk : _n;\n{body}}}\n")
+        declared = ", ".join(slot.declared(language) for slot in (slots[:-1] if wide else slots))
+        ours = "" if wide else ("    long _begin = (long)get_global_id(0) * _chunk;\n"
+                                "    const long _end = _begin + _chunk < _n ? _begin + _chunk : _n;\n")
+        return f"kernel void {name}({declared})\n{{\n{ours}{body}}}\n"
     lines = [f"static void drupe_run_{name}(drupe_size_ _first, drupe_size_ _last, drupe_size_ _all,\n"
              "    const void *const *_args)\n{\n"]
     for number, slot in enumerate(slots, 1):
         type = f"{'const ' if slot.constant else ''}{slot.type} "
         lines.append(f"    {type}*{slot.name} = *({type}*const *)_args[{number}];\n" if slot.pointer else
                      f"    const {slot.type} {slot.name} = *(const {slot.type} *)_args[{number}];\n")
-    return ("".join(lines) + "    long _begin = (long)_first;\n    const long _end = (long)_last, _n = (long)_all;\n"
-            f"    (void)_n;\n{body}}}\n{_parameter_table(name, slots)}")
+    lines.append("    (void)_all;\n    long _begin = (long)_first * _chunk;\n"
+                 "    const long _end = (long)_last * _chunk < _n ? (long)_last * _chunk : _n;\n")
+    return "".join(lines) + f"{body}}}\n{_parameter_table(name, slots)}"
 
 
 def _parameter_table(name: str, slots: "Sequence[Slot]") -> str:
