@@ -48,6 +48,8 @@ class KernelFailure(AssertionError):
 
 def launch(kernel, variant, space, wait_for, args):
     """Launch a kernel that has checks; the event of the look behind it."""
+    import numpy
+
     import drupe.array as da
 
     queue = _queue_of(args)
@@ -56,20 +58,19 @@ def launch(kernel, variant, space, wait_for, args):
         done.keep()
     if not variant.failures:
         return _launch_kept(done, wait_for, args)
-    record = da.zeros(_FIELDS, dtype="int64", usm_type="shared", sycl_queue=queue)
+    record, host = da.zeros(_FIELDS, dtype="int64", sycl_queue=queue), numpy.zeros(_FIELDS, dtype="int64")
     given = (*args, record)
     plan = tuple(("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params)
     kernel._launcher.add(given, space, variant.kernel, plan, variant.form, variant.watched,
                          local=variant.local if variant.form == "range" else None, grain=variant.grain)
-    kernel._launcher(space, wait_for, given)
+    event = kernel._launcher(space, wait_for, given)
+    copied = queue.copy(host, record.usm_data, wait_for=[event])
 
-    address = record._pointer
-
-    def look(_kept):
-        _look(done, address)
+    def look(record):
+        _look(done, record)
 
     look.__name__ = look.__qualname__ = kernel.__name__
-    return queue.host_task(look, (record,))
+    return queue.host_task(look, (host,), wait_for=[copied])
 
 
 def _launch_kept(done, wait_for, args):
@@ -94,11 +95,9 @@ def _queue_of(args):
     return None
 
 
-def _look(done, address):
-    """Raise what the record says. It is read by its address: its buffer would wait for the queue, and so for this."""
-    import ctypes
-
-    code, line, place, first, second = (ctypes.c_int64 * _FIELDS).from_address(address)
+def _look(done, record):
+    """Raise what the record says."""
+    code, line, place, first, second = record.tolist()
     if not code:
         return
     item = work_item_of(done.space, place)

@@ -159,7 +159,7 @@ class Moves:
             for array, _shared, given in self.moved.values():
                 if array is value:
                     return given
-            found = _numpy().asarray(value)
+            found = value.asnumpy()  # asked for: nothing is copied implicitly
             return found[()] if not found.ndim else found
         if isinstance(value, (tuple, list)):
             items = [self.out(one) for one in value]
