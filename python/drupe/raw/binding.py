@@ -34,7 +34,7 @@ def decide(parameters: "Sequence[Parameter]", values: "Sequence[Any]", device: D
     """The types that placeholders stand for, by the arrays first, then by numbers. `values` are None for outputs that
     the call does not give."""
     found: "dict[str, tuple[str, str]]" = {}
-    for parameter, value in sorted(zip(parameters, values), key=lambda pair: not pair[0].output):
+    for parameter, value in sorted(zip(parameters, values), key=lambda pair: pair[0].output):
         if isinstance(value, Array):
             _meet(found, parameter, value.dtype.name)
     types = {letter: dtype for letter, (dtype, _name) in found.items()}
@@ -53,15 +53,13 @@ def decide(parameters: "Sequence[Parameter]", values: "Sequence[Any]", device: D
 
 
 def _meet(found, parameter, dtype):
-    if parameter.placeholder is None:
-        if dtype != parameter.dtype:
-            raise TypeError(f"{parameter.name} is an array of {dtype}, and the kernel takes {parameter.dtype}; give "
-                            f"{parameter.name}.astype('{parameter.dtype}')")
+    name, letter = parameter.name, parameter.placeholder
+    wanted, other = (parameter.dtype, "") if letter is None else found.setdefault(letter, (dtype, name))
+    if wanted == dtype:
         return
-    first = found.setdefault(parameter.placeholder, (dtype, parameter.name))
-    if first[0] != dtype:
-        raise TypeError(f"{parameter.name} is an array of {dtype}, and {first[1]}, of the same type "
-                        f"{parameter.placeholder}, is one of {first[0]}; give {parameter.name}.astype('{first[0]}')")
+    why = f"{other}, of the same type {letter}, is one of {wanted}" if letter else f"the kernel takes {wanted}"
+    remedy = f"an output of {wanted}" if parameter.output else f"{name}.astype('{wanted}')"
+    raise TypeError(f"{name} is an array of {dtype}, and {why}; give {remedy}")
 
 
 def _common(values, device):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from drupe._engine import Array, Event, Kernel, Queue, UnsupportedError
 from drupe.raw import binding, building, launching, layout, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
-from drupe.raw.launching import (MOST_NUMBERS, after_copies, copy_back, default_queue, dense, form_of, in_order, launch,
-                                  launch_wide)
+from drupe.raw.launching import (MOST_NUMBERS, Geometry, Plans, after_copies, copy_back, default_queue, dense, form_of,
+                                 in_batches, in_chunks, in_order)
 from drupe.raw.loops import Loops
 
 _NO_MORE = "C has no 'return' here; write 'continue', which goes on with the next element"
@@ -15,8 +15,19 @@ _NO_MORE = "C has no 'return' here; write 'continue', which goes on with the nex
 
 class _Compiled(NamedTuple):
     kernel: Kernel
-    pack: "Any | None"  # makes bytes of the numbers of a layout; None: all lies in one piece
     batch: int
+
+
+class _Plan(NamedTuple):
+    """All that a launch needs beside the arrays and numbers. `modes` says what becomes of each argument: "memory" is
+    the memory of a strided view."""
+
+    kernel: Kernel
+    modes: "tuple[str, ...]"
+    used: "tuple[scalars.Scalar, ...]"
+    tail: "tuple[Any, ...]"
+    geometry: Geometry
+    shape: "tuple[int, ...]"
 
 
 class ElementwiseKernel:
@@ -73,7 +84,7 @@ class ElementwiseKernel:
         self._names = [one.name for one in self._parameters]
         self.nin, self.nout = len(self.in_params), len(self.out_params)
         self.nargs = self.nin + self.nout
-        self._cache = building.Cache()
+        self._cache, self._plans = building.Cache(), Plans()
 
     def _init_cupy(self, in_params: str, out_params: str, operation: str, name: str = "kernel",
                    reduce_dims: bool = True, preamble: str = "", no_return: bool = False, return_tuple: bool = False, *,
@@ -129,21 +140,34 @@ class ElementwiseKernel:
         if len(args) not in (inputs, inputs + outputs):
             raise TypeError(f"{self.name} takes {inputs} arguments, or {inputs + outputs} with its outputs, and "
                             f"{len(args)} were given")
+        known = None if queue is not None or stream is not None else self._plans.key(args, size)
+        plan = self._plans.find(known[0]) if known else None
         values = [*args, *[None] * (inputs + outputs - len(args))]
+        if known is not None and plan is not None:
+            queue = known[1]
+            self._make_outputs(values, plan.used, plan.shape, queue)
+            made = tuple(values[inputs:])
+            self._submit(plan, values, queue, wait_for)
+        else:
+            made = self._first_cupy(values, size, queue if queue is not None else stream, wait_for, known)
+        if self.no_return or not made:
+            return None
+        return made if len(made) > 1 or self.return_tuple else made[0]
+
+    def _first_cupy(self, values, size, queue, wait_for, known):
+        """A call with arguments that are new: everything is checked. The outputs."""
         for parameter, value in zip(self._parameters, values):
             if value is not None or not parameter.output:
                 binding.check(value, parameter)
-        queue = binding.queue_of(self._names, values, queue if queue is not None else stream)
+        queue = binding.queue_of(self._names, values, queue)
         device = queue.device
         types = binding.decide(self._parameters, values, device)
         used = [binding.scalar_of(one, types, device) for one in self._parameters]
         shape = self._shape(values, size)
         self._make_outputs(values, used, shape, queue)
-        made = tuple(values[inputs:])
-        self._launch(queue, values, used, types, shape, wait_for)
-        if self.no_return or not made:
-            return None
-        return made if len(made) > 1 or self.return_tuple else made[0]
+        made = tuple(values[len(self.in_params):])
+        self._launch(queue, values, used, types, shape, wait_for, known)
+        return made
 
     def _shape(self, values, size):
         """The shape that the operands have in common."""
@@ -184,6 +208,10 @@ class ElementwiseKernel:
             raise UnsupportedError("range= is not supported; give slices of the arrays, x[a:b], or slice=")
         if len(args) != len(self._parameters):
             raise TypeError(f"{self.name} takes {len(self._parameters)} arguments, and {len(args)} were given")
+        known = self._plans.key(args, None) if queue is None and slice is None else None
+        plan = self._plans.find(known[0]) if known else None
+        if known is not None and plan is not None:
+            return self._submit(plan, args, known[1], wait_for or ())
         for parameter, value in zip(self._parameters, args):
             binding.check(value, parameter)
         values = [value if slice is None or one.kind != "raw" else value[slice]
@@ -191,18 +219,19 @@ class ElementwiseKernel:
         arrays = [value for one, value in zip(self._parameters, values) if one.kind == "raw"]
         if not any(array.is_contiguous for array in arrays) and all(array.T.is_contiguous for array in arrays):
             values = [value.T if one.kind == "raw" else value for one, value in zip(self._parameters, values)]
+            known = None
         queue = binding.queue_of(self._names, values, queue, self._queue)
         types = binding.decide(self._parameters, values, queue.device)
         used = [binding.scalar_of(one, types, queue.device) for one in self._parameters]
         size = next(value.size for one, value in zip(self._parameters, values) if one.kind == "raw")
-        return self._launch(queue, values, used, types, (size,), wait_for)
+        return self._launch(queue, values, used, types, (size,), wait_for or (), known)
 
     # --- Both ------------------------------------------------------------------------------------------------
 
     def _launch(self, queue: Queue, values: "list[Any]", used: "list[scalars.Scalar]", types: "dict[str, str]",
-                shape: "tuple[int, ...]", wait_for: Any) -> "Event | None":
+                shape: "tuple[int, ...]", wait_for: Any, known: Any) -> Event:
         """Work on `shape`, in which each element operand is read or written."""
-        given_arrays = [value for value in values if isinstance(value, Array)]
+        given = [value for value in values if isinstance(value, Array)]
         kinds: "list[str]" = []
         back: "list[tuple[Array, Array]]" = []
         for number, one in enumerate(self._parameters):
@@ -214,29 +243,42 @@ class ElementwiseKernel:
                 kind = "value"
             kinds.append(kind)
         place = _Place(kinds, [one.output for one in self._parameters], values, shape, self._ordered)
-        items = place.items
-        if items == 0:
+        if place.items == 0:
             return queue.barrier(wait_for=wait_for)
-        form = form_of(queue.device, items)
+        form = form_of(queue.device, place.items)
         names = tuple(scalar.name for scalar in used)
         key = (queue.context, names, tuple(types.items()), tuple(kinds), place.key, form)
         _source, compiled = self._cache.get(key, lambda: self._build(queue, used, types, kinds, place, form))
-        given = [place.passed(number, value) if kind == "element" else value if kind == "raw"
-                 else scalars.convert(value, scalar.name, one.name)
-                 for number, (one, kind, value, scalar) in enumerate(zip(self._parameters, kinds, values, used))]
-        for number, (one, kind) in enumerate(zip(self._parameters, kinds)):
-            if kind == "raw" and f"{one.name}_size" in self._words:
-                given.append(values[number].size)
-        if compiled.pack is not None:
-            given.append(compiled.pack(*place.numbers))
-        wait_for = after_copies(queue, given_arrays, wait_for) if back or place.copied else wait_for
+        plan = self._plan(compiled, kinds, used, values, place, shape, form, queue.device)
+        copied = place.copied or any(now is not before for now, before in
+                                     zip((value for value in values if isinstance(value, Array)), given))
+        if copied:
+            wait_for = after_copies(queue, given, wait_for)
+        elif known:
+            self._plans.keep(known[0], plan)
+        return copy_back(self._submit(plan, values, queue, wait_for), queue, back + place.back)
+
+    def _plan(self, compiled, kinds, used, values, place, shape, form, device):
+        modes = tuple("memory" if number in place.memory else kind for number, kind in enumerate(kinds))
+        tail = [values[number].size for number, (one, kind) in enumerate(zip(self._parameters, kinds))
+                if kind == "raw" and f"{one.name}_size" in self._words]
+        if place.numbers:
+            tail.append(struct.pack(f"={len(place.numbers)}q", *place.numbers))
+        if form.wide:
+            width = place.sizes[-1] if place.numbers else 0
+            geometry = in_batches(place.items, width, compiled.batch, compiled.kernel)
+        else:
+            geometry = in_chunks(place.items, self._least, device)
+        return _Plan(compiled.kernel, modes, tuple(used), (*tail, *geometry.more), geometry, shape)
+
+    def _submit(self, plan: "_Plan", values: "Sequence[Any]", queue: Queue, wait_for: Any) -> Event:
+        given = [value.usm_data if mode == "memory" else scalars.convert(value, scalar.name, one.name)
+                 if mode == "value" else value
+                 for one, mode, scalar, value in zip(self._parameters, plan.modes, plan.used, values)]
+        _more, global_size, local_size = plan.geometry
         with in_order(queue):
-            if form.wide:
-                width = place.sizes[-1] if place.numbers else 0
-                event = launch_wide(compiled.kernel, [*given, items], items, width, compiled.batch, queue, wait_for)
-            else:
-                event = launch(compiled.kernel, given, items, self._least, queue, wait_for)
-        return copy_back(event, queue, back + place.back)
+            return plan.kernel(*given, *plan.tail, global_size=global_size, local_size=local_size, queue=queue,
+                               wait_for=wait_for)
 
     def _build(self, queue, used, types, kinds, place, form):
         language = form.language
@@ -258,8 +300,7 @@ class ElementwiseKernel:
         source += text.kernel(language, name, slots, loops.body(), form.wide)
         source += text.table(language, {name: len(slots) + 2})
         program = building.build(source, queue, language, self.options, self._texts)
-        pack = struct.Struct(f"={len(place.numbers)}q").pack if place.numbers else None
-        return source, _Compiled(program[name], pack, loops.batch)
+        return source, _Compiled(program[name], loops.batch)
 
 
 class _Place:
@@ -274,7 +315,7 @@ class _Place:
         self.items = 1
         for size in shape:
             self.items *= size
-        self.memory: "dict[int, Any]" = {}
+        self.memory: "set[int]" = set()
         self.numbers: "tuple[int, ...]" = ()
         self.sizes, self.steps = (self.items,), ("1",) * len(arrays)
         if self.items and not all(array.shape == shape and array.is_contiguous for array in arrays):
@@ -299,7 +340,7 @@ class _Place:
             whole = value.is_contiguous
             offsets.append(0 if whole else value._offset)
             if not whole:
-                self.memory[number] = value.usm_data
+                self.memory.add(number)
         if len(self.sizes) == 1 and "s" not in self.steps and not any(offsets):
             return
         self.numbers = (*self.sizes, *offsets, *(stride for one in found.strides for stride in one))
@@ -315,7 +356,3 @@ class _Place:
                 self.back.append((values[number], fresh))
             values[number] = fresh
         return layout.Layout((self.items,), tuple((1,) for _ in seen))
-
-    def passed(self, number, value):
-        """What the kernel gets for an operand."""
-        return self.memory.get(number, value)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from drupe._engine import Array, Context, Device, Event, Kernel, Queue
+from drupe.raw import scalars
 
 MOST_NUMBERS = 100  # of a layout: parameters have 1,024 bytes in all on some devices
 _GPU_GROUP = 256
@@ -28,25 +29,36 @@ def form_of(device: Device, items: int) -> Form:
     return Form("opencl", wide, wide and items < 1 << 31)
 
 
-def launch(kernel: Kernel, args: "list[Any]", items: int, least: int, queue: Queue, wait_for: Any) -> Event:
-    """Submit a kernel whose work-items take chunks of so many elements, `least` or more."""
-    on_host = queue.device.filter_string.startswith("host")
-    chunk = max(least, -(-items // ((32 if on_host else 4) * queue.device.max_compute_units)))
-    return kernel(*args, items, chunk, global_size=-(-items // chunk), local_size=None if on_host else 1, queue=queue,
-                  wait_for=wait_for)
+class Geometry(NamedTuple):
+    """What follows the arguments of a kernel of text.kernel(), and how many work-items it gets."""
+
+    more: "tuple[int, ...]"
+    global_size: "tuple[int, ...]"
+    local_size: "tuple[int, ...] | None"
 
 
-def launch_wide(kernel: Kernel, args: "list[Any]", items: int, width: int, batch: int, queue: Queue,
-                wait_for: Any) -> Event:
-    """Submit a kernel whose work-items take a batch of elements each: of rows of a width, or with 0 of all."""
+def in_chunks(items: int, least: int, device: Device) -> Geometry:
+    """Work-items take chunks of so many elements, `least` or more."""
+    on_host = device.filter_string.startswith("host")
+    chunk = max(least, -(-items // ((32 if on_host else 4) * device.max_compute_units)))
+    return Geometry((items, chunk), (-(-items // chunk),), None if on_host else (1,))
+
+
+def one_by_one(items: int, kernel: Kernel) -> Geometry:
+    """Work-items of a GPU take an element each."""
     group = min(_GPU_GROUP, kernel.work_group_size or 1)
-    if not width:
-        group_sizes, sizes = (group,), (-(-items // batch),)
-    else:  # neighbours in rows share lines of the cache, in whichever direction memory goes
+    return Geometry((items, 1), (-(-items // group) * group,), (group,))
+
+
+def in_batches(items: int, width: int, batch: int, kernel: Kernel) -> Geometry:
+    """Work-items of a GPU take a batch of elements each: of rows of a width, or with 0 of all."""
+    group = min(_GPU_GROUP, kernel.work_group_size or 1)
+    if width:  # neighbours in rows share lines of the cache, in whichever direction memory goes
         across = min(32, group, 1 << (width - 1).bit_length())
-        group_sizes, sizes = (across, group // across), (width, -(-(items // width) // batch))
-    padded = tuple(-(-size // one) * one for size, one in zip(sizes, group_sizes))
-    return kernel(*args, global_size=padded, local_size=group_sizes, queue=queue, wait_for=wait_for)
+        groups, sizes = (across, group // across), (width, -(-(items // width) // batch))
+    else:
+        groups, sizes = (group,), (-(-items // batch),)
+    return Geometry((items,), tuple(-(-size // one) * one for size, one in zip(sizes, groups)), groups)
 
 
 @contextlib.contextmanager
@@ -98,3 +110,41 @@ def copy_back(event: Event, queue: Queue, pairs: "Sequence[tuple[Array, Array]]"
             event.wait()
         original[...] = fresh
     return pairs[-1][0].queue.barrier() if pairs else event
+
+
+class Plans:
+    """What was found out for calls with arguments of the same types, shapes and strides, so that the next call does
+    without."""
+
+    _MOST = 512
+
+    def __init__(self) -> None:
+        self._plans: "dict[Any, Any]" = {}
+
+    def key(self, args: "Sequence[Any]", more: Any) -> "tuple[Any, Queue] | None":
+        """By what a call is known, and its queue; None where that is not simple. Of numbers only the type counts."""
+        queue: "Queue | None" = None
+        parts: "list[Any]" = [os.environ.get("DRUPE_FORM"), more]
+        for value in args:
+            if type(value) is Array:
+                mine = value.queue
+                if queue is None:
+                    queue = mine
+                elif queue != mine:
+                    return None
+                parts.append((value.dtype.name, value.shape, value.strides, value._offset))
+            elif type(value) in (int, float, bool) or scalars.is_numpy(value):
+                parts.append(type(value))
+            else:
+                return None
+        return None if queue is None else ((queue.context, *parts), queue)
+
+    def find(self, key: Any) -> Any:
+        """A plan or None."""
+        return self._plans.get(key)
+
+    def keep(self, key: Any, plan: Any) -> None:
+        """Keep a plan for later calls."""
+        if len(self._plans) >= self._MOST:
+            self._plans.clear()
+        self._plans[key] = plan

@@ -4,22 +4,34 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from drupe._engine import Array, BuildError, Kernel, LocalMemory, Queue, UnsupportedError
-from drupe.raw import binding, building, layout, parameters, scalars, text
+from drupe._engine import Array, BuildError, Kernel, Queue, UnsupportedError
+from drupe.raw import binding, building, parameters, scalars, text
 from drupe.raw.foreign import refuse_cuda
-from drupe.raw.launching import (LEAST, MOST_NUMBERS, Form, after_copies, copy_back, default_queue, dense, form_of,
-                                  in_order, launch)
-from drupe.raw.reduction_text import BLOCK, ReductionText, Shape, field_names, parts_of, value_type
+from drupe.raw.launching import Plans, after_copies, copy_back, default_queue, dense, in_order
+from drupe.raw.reduction_text import ReductionText, parts_of, value_type
+from drupe.raw.reduction_work import Work
 
-_GROUP = 256
 _UNKNOWN_SIZE = 64  # of a type of the user's, which a text may not exceed
-_LEAST = 16384  # elements of a chunk on CPUs
 
 
 class _Compiled(NamedTuple):
     source: str
     first: Kernel
     join: Kernel
+
+
+class _Plan(NamedTuple):
+    """All that a call needs beside its arrays and numbers. `partial`: bytes for partial results; `starts`: of each of
+    the one or two kernels, what follows the arguments, and the numbers of work-items."""
+
+    modes: "tuple[str, ...]"
+    used: "tuple[scalars.Scalar, ...]"
+    made: "tuple[scalars.Scalar, ...]"
+    result: "tuple[int, ...]"
+    tail: "tuple[int, ...]"
+    numbers: bytes
+    partial: int
+    starts: "list[tuple[Any, ...]]"
 
 
 class ReductionKernel:
@@ -73,7 +85,7 @@ class ReductionKernel:
         self._words = text.words_of(self._code.values())
         self._ordered = bool(self._words & {"_J", "i"})
         self._names = [one.name for one in (*self.in_params, *self.out_params)]
-        self._cache = building.Cache()
+        self._cache, self._plans = building.Cache(), Plans()
 
     def _init_cupy(self, in_params: str, out_params: str, map_expr: str, reduce_expr: str, post_map_expr: str,
                    identity: Any = None, name: str = "reduce_kernel", reduce_type: "str | None" = None,
@@ -132,14 +144,30 @@ class ReductionKernel:
             if len(outs) != outputs:
                 raise ValueError(f"out= has {len(outs)} arrays, and {self.name} has {outputs} outputs")
         values = list(args[:inputs])
+        queue = queue if queue is not None else stream
+        known = self._known([*values, *outs], queue, (axis, keepdims))
+        plan = self._plans.find(known[0]) if known else None
+        if known is not None and plan is not None:
+            made, _event = self._submit(plan, known[1], values, outs, wait_for)
+        else:
+            made = self._first_cupy(values, outs, queue, axis, keepdims, wait_for, known)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _known(self, args, queue, more):
+        """By what a call is known; None where it is none of those that are kept."""
+        if queue is not None or not isinstance(more[0], (int, tuple, type(None))):
+            return None
+        return self._plans.key([value for value in args if value is not None], (len(args) - args.count(None), *more))
+
+    def _first_cupy(self, values, outs, queue, axis, keepdims, wait_for, known):
+        """A call with arguments that are new: everything is checked. The outputs."""
         for parameter, value in zip((*self.in_params, *self.out_params), [*values, *outs]):
             if value is not None or not parameter.output:
                 binding.check(value, parameter)
-        queue = binding.queue_of(self._names, [*values, *outs], queue if queue is not None else stream)
+        queue = binding.queue_of(self._names, [*values, *outs], queue)
         shape = self._shape(values)
         axes = _axes(axis, len(shape))
-        made, _event = self._run(queue, values, outs, shape, axes, keepdims, wait_for)
-        return made[0] if len(made) == 1 else tuple(made)
+        return self._first(queue, values, outs, shape, axes, keepdims, wait_for, known)[0]
 
     def _shape(self, values):
         shapes = [value.shape for one, value in zip(self.in_params, values)
@@ -160,6 +188,11 @@ class ReductionKernel:
             raise UnsupportedError("range= is not supported; give slices of the arrays, x[a:b], or slice=")
         if len(args) != len(self.in_params):
             raise TypeError(f"{self.name} takes {len(self.in_params)} arguments, and {len(args)} were given")
+        known = self._known([*args, out], queue if slice is None else True, (None, False))
+        plan = self._plans.find(known[0]) if known else None
+        if known is not None and plan is not None:
+            made, event = self._submit(plan, known[1], list(args), [out], wait_for or ())
+            return (made[0], event) if return_event else made[0]
         for parameter, value in zip(self.in_params, args):
             binding.check(value, parameter)
         values = [value if slice is None or one.kind != "raw" else value[slice]
@@ -168,74 +201,74 @@ class ReductionKernel:
         size = next(value.size for one, value in zip(self.in_params, values) if one.kind == "raw")
         if out is not None:
             binding.check(out, self.out_params[0])
-        made, event = self._run(queue, values, [out], (size,), (0,), False, wait_for or ())
+        made, event = self._first(queue, values, [out], (size,), (0,), False, wait_for or (), known)
         return (made[0], event) if return_event else made[0]
 
     # --- The work --------------------------------------------------------------------------------------------
 
-    def _run(self, queue, values, outs, shape, axes, keepdims, wait_for):
-        """The outputs and the event of a reduction over axes of a shape."""
-        from drupe import array
-
+    def _first(self, queue, values, outs, shape, axes, keepdims, wait_for, known):
+        """The outputs and the event of a reduction over axes of a shape. The next call with such arguments does with
+        the plan that this one makes."""
         device = queue.device
         types = binding.decide((*self.in_params, *self.out_params), [*values, *outs], device)
         used = [binding.scalar_of(one, types, device) for one in self.in_params]
         made = [binding.scalar_of(one, types, device) for one in self.out_params]
         kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
         result = tuple(1 if axis in axes else size for axis, size in enumerate(shape)) if keepdims else kept
-        given = [one for one in (*values, *outs) if isinstance(one, Array)]
-        back: "list[tuple[Array, Array]]" = []
-        targets = []
-        for number, (one, scalar) in enumerate(zip(self.out_params, made)):
-            if outs[number] is None:
-                outs[number] = array.empty(result, scalar.name, queue=queue)
-            elif outs[number].shape != result:
-                raise ValueError(f"the output {one.name} has the shape {outs[number].shape}, and the result has "
-                                 f"{result}")
-            target, put = dense(outs[number], True)
-            targets.append(target)
-            back += put
+        for one, out in zip(self.out_params, outs):
+            if out is not None and out.shape != result:
+                raise ValueError(f"the output {one.name} has the shape {out.shape}, and the result has {result}")
         if 0 in result:
-            return outs, queue.barrier(wait_for=wait_for)
-        kinds = []
-        for number, (one, value) in enumerate(zip(self.in_params, values)):
-            if one.kind == "raw":
-                values[number], put = dense(value, False)
-            kinds.append("value" if one.kind != "raw" and not isinstance(value, Array) else one.kind)
-        copied = bool(back) or any(value is not one for value, one in zip(values, given))
-        wait_for = after_copies(queue, given, wait_for) if copied else wait_for
-        work = _Work(queue, kinds, values, shape, axes, self._ordered)
+            return self._make(outs, made, result, queue), queue.barrier(wait_for=wait_for)
+        given = [value for value in values if isinstance(value, Array)]
+        kinds = ["value" if one.kind != "raw" and not isinstance(value, Array) else one.kind
+                 for one, value in zip(self.in_params, values)]
+        values = [dense(value, False)[0] if kind == "raw" else value for kind, value in zip(kinds, values)]
+        work = Work(queue, kinds, values, shape, axes, self._ordered)
         if work.reduced == 0 and not self.identity:
             raise ValueError(f"{self.name} has no identity, which would be the value of no elements")
-        event = self._launch(queue, values, used, targets, made, types, kinds, work, wait_for)
-        return outs, copy_back(event, queue, back)
+        key = (queue.context, tuple(one.name for one in (*used, *made)), tuple(types.items()), tuple(kinds), work.shape,
+               work.form.language)
+        compiled = self._cache.get(key, lambda: self._build(queue, used, made, types, kinds, work))
+        size = self._size_of(types, made)
+        modes = tuple("memory" if number in work.memory else kind for number, kind in enumerate(kinds))
+        tail = tuple(value.size for one, kind, value in zip(self.in_params, kinds, values)
+                     if kind == "raw" and f"{one.name}_size" in self._words)
+        starts = work.starts(compiled.first, compiled.join, size)
+        plan = _Plan(modes, tuple(used), tuple(made), result, tail, work.numbers(),
+                     work.chunks * work.results * size if work.chunks > 1 else 0, starts)
+        after = [value for value in values if isinstance(value, Array)]
+        if any(now is not before for now, before in zip(after, given)):
+            wait_for = after_copies(queue, given, wait_for)
+        elif known:
+            self._plans.keep(known[0], plan)
+        return self._submit(plan, queue, values, outs, wait_for)
 
-    def _launch(self, queue, values, used, targets, made, types, kinds, work, wait_for):
+    def _make(self, outs, made, result, queue):
         from drupe import array
 
-        form = work.form
-        key = (queue.context, tuple(one.name for one in (*used, *made)), tuple(types.items()), tuple(kinds), work.shape,
-               form.language)
-        compiled = self._cache.get(key, lambda: self._build(queue, used, made, types, kinds, work.shape, form.language))
-        given = [work.memory.get(number, value) if kind == "element" else value if kind == "raw"
-                 else scalars.convert(value, scalar.name, one.name)
-                 for number, (one, kind, value, scalar) in enumerate(zip(self.in_params, kinds, values, used))]
-        given += targets
-        given += [value.size for one, kind, value in zip(self.in_params, kinds, values)
-                  if kind == "raw" and f"{one.name}_size" in self._words]
-        size = self._size_of(types, made)
-        partial = None
-        if work.chunks > 1:
-            partial = array.empty(work.chunks * work.results * size, "uint8", queue=queue)
-        given += [partial, work.numbers()]
-        event = None
+        return [array.empty(result, scalar.name, queue=queue) if out is None else out
+                for out, scalar in zip(outs, made)]
+
+    def _submit(self, plan, queue, values, outs, wait_for):
+        """The outputs and the event of a call."""
+        from drupe import array
+
+        before = [out for out in outs if out is not None and not out.is_contiguous]
+        outs = self._make(outs, plan.made, plan.result, queue)
+        if before:
+            wait_for = after_copies(queue, before, wait_for)
+        targets = [dense(out, True) for out in outs]
+        given = [value.usm_data if mode == "memory" else scalars.convert(value, scalar.name, one.name)
+                 if mode == "value" else value
+                 for one, mode, scalar, value in zip(self.in_params, plan.modes, plan.used, values)]
+        partial = array.empty(plan.partial, "uint8", queue=queue) if plan.partial else None
+        given += [*(target for target, _back in targets), *plan.tail, partial, plan.numbers]
         with in_order(queue):
-            if work.chunks:
-                event = work.start(compiled.first, given, work.items, size, queue, wait_for)
-            if work.chunks != 1:
-                event = work.start(compiled.join, given, work.results, size, queue,
-                                   wait_for if event is None else event)
-        return event
+            for kernel, more, global_size, local_size in plan.starts:
+                wait_for = kernel(*given, *more, global_size=global_size, local_size=local_size, queue=queue,
+                                  wait_for=wait_for)
+        return outs, copy_back(wait_for, queue, [pair for _target, back in targets for pair in back])
 
     def _size_of(self, types, made):
         scalar = self._reduce_scalar(types, made)
@@ -250,7 +283,8 @@ class ReductionKernel:
         name = types.get(self.reduce_type) or scalars.named(self.reduce_type)
         return None if name is None else scalars.SCALARS[name]
 
-    def _build(self, queue, used, made, types, kinds, shape, language):
+    def _build(self, queue, used, made, types, kinds, work):
+        shape, language = work.shape, work.form.language
         operands = [text.operand(one, kind, scalar, language)._replace(output=False)
                     for one, kind, scalar in zip(self.in_params, kinds, used)]
         outputs = [text.operand(one, "element", scalar, language) for one, scalar in zip(self.out_params, made)]
@@ -299,104 +333,3 @@ def _axes(axis: Any, ndim: int) -> "tuple[int, ...]":
     if len(set(found)) != len(found):
         raise ValueError(f"an axis comes twice in {axis}")
     return tuple(sorted(found))
-
-
-class _Work:
-    """How one call is divided: the layout of the operands, the walk, chunks and work-items."""
-
-    def __init__(self, queue: Queue, kinds: "list[str]", values: "list[Any]", shape: "tuple[int, ...]",
-                 axes: "tuple[int, ...]", ordered: bool) -> None:
-        self.results = math.prod(size for axis, size in enumerate(shape) if axis not in axes)
-        self.reduced = math.prod(shape[axis] for axis in axes)
-        self.form: Form = form_of(queue.device, max(self.results * self.reduced, 1))
-        self.units = queue.device.max_compute_units
-        self.which = [number for number, kind in enumerate(kinds) if kind == "element"]
-        self.memory: "dict[int, Any]" = {}
-        self.offsets: "list[int]" = []
-        self._place(values, shape, axes, ordered)
-        self._walk()
-        self._divide()
-
-    def _place(self, values, shape, axes, ordered):
-        from drupe import array
-
-        arrays = [values[number] for number in self.which]
-        seen = [one if one.shape == shape else array.broadcast_to(one, shape) for one in arrays]
-        reduced = [shape[axis] for axis in axes]
-        strides = [[one.strides[axis] for axis in axes] for one in seen]
-        if not ordered and seen and reduced:
-            reduced, strides = layout.by_strides(reduced, strides)
-        others = [axis for axis in range(len(shape)) if axis not in axes]
-        self.over = layout.merge(reduced, strides)
-        self.kept = layout.merge([shape[axis] for axis in others],
-                                 [[one.strides[axis] for axis in others] for one in seen])
-        if self._count() > MOST_NUMBERS:
-            order = [*others, *axes]
-            for number, one in zip(self.which, seen):
-                values[number] = array.permute_dims(one, tuple(order)).copy()
-            self.over = layout.Layout((self.reduced,), tuple((1,) for _ in seen))
-            self.kept = layout.Layout((self.results,), tuple((self.reduced,) for _ in seen))
-        for number in self.which:
-            value = values[number]
-            whole = value.is_contiguous
-            self.offsets.append(0 if whole else value._offset)
-            if not whole:
-                self.memory[number] = value.usm_data
-
-    def _count(self):
-        dims = len(self.over.sizes) + len(self.kept.sizes)
-        return 5 + dims + len(self.which) * (1 + dims)
-
-    def _walk(self):
-        walk = "rows"
-        if self.results > 1 and self.which:
-            inside, across = ([abs(one[-1]) for one in found.strides] for found in (self.over, self.kept))
-            lead = max(range(len(self.which)), key=lambda number: (inside[number] > 0) + (across[number] > 0))
-            if 0 < across[lead] < inside[lead] or self.reduced <= 1:
-                walk = "columns"
-        if walk == "rows" and self.form.wide and (self.reduced >= 64 or self.reduced == 0):
-            walk = "tree"
-        strides = (self.kept if walk == "columns" else self.over).strides
-        self.shape = Shape(walk, len(self.over.sizes), len(self.kept.sizes),
-                           tuple(layout.step(one[-1]) for one in strides), self.form.wide)
-
-    def _divide(self):
-        walk, units = self.shape.walk, self.units
-        self.blocks = self.results
-        if walk == "columns" and not self.form.wide:
-            width = self.kept.sizes[-1]
-            self.blocks = self.results // width * -(-width // BLOCK)
-        self.group = min(_GROUP, max(32, 1 << (self.reduced // 8).bit_length() - 1)) if self.reduced >= 16 else 32
-        if walk == "tree":
-            most, least = 8 * units // self.results, 8 * _GROUP
-        elif self.form.wide:
-            most, least = 512 * units // self.results, 64
-        else:
-            most, least = 4 * units // self.blocks, -(-_LEAST * self.blocks // self.results)
-        chunks = max(1, min(most, self.reduced // least)) if self.reduced else 0
-        self.chunk = -(-self.reduced // chunks) if chunks else 1
-        self.chunks = -(-self.reduced // self.chunk)
-        self.items = self.blocks * self.chunks
-
-    def numbers(self) -> bytes:
-        """What the kernels are told, in the order of field_names()."""
-        import struct
-
-        given = [self.results, self.reduced, self.chunk, self.chunks, self.blocks, *self.over.sizes, *self.kept.sizes]
-        for at, over, kept in zip(self.offsets, self.over.strides, self.kept.strides):
-            given += [at, *over, *kept]
-        assert len(given) == len(field_names(self.shape, [""] * len(self.which)))
-        return struct.pack(f"={len(given)}q", *given)
-
-    def start(self, kernel, given, items, size, queue, wait_for):
-        """Launch one of the two kernels for so many work-items, or groups of a tree."""
-        if self.shape.walk == "tree":
-            group = min(self.group, kernel.work_group_size or 1)
-            return kernel(*given, LocalMemory(group * size), global_size=items * group, local_size=group, queue=queue,
-                          wait_for=wait_for)
-        if self.form.wide:
-            group = min(_GROUP, kernel.work_group_size or 1)
-            return kernel(*given, items, 1, global_size=-(-items // group) * group, local_size=group, queue=queue,
-                          wait_for=wait_for)
-        each = self.results * self.reduced // self.items if self.items else 1
-        return launch(kernel, given, items, max(1, LEAST // max(each, 1)), queue, wait_for)

@@ -83,11 +83,13 @@ class ReductionText:
                  f"typedef char _fits[sizeof(_R) <= {self.size} ? 1 : -1];\n", self._functions()]
         slots = self.slots()
         if self.shape.walk == "tree":
-            lines.append(self._tree(self.name, "_groups_of_elements"))
-            lines.append(self._tree(f"{self.name}_join", "_groups_of_partials"))
+            lines.append(self._tree(self.name, True))
         else:
-            walk = self._rows() if self.shape.walk == "rows" else self._columns()
+            walk = self._rows() if self.shape.walk == "rows" else self._apart() if self.shape.wide else self._columns()
             lines.append(text.kernel(self.language, self.name, slots, walk))
+        if self.shape.wide:
+            lines.append(self._tree(f"{self.name}_join", False))
+        else:
             lines.append(text.kernel(self.language, f"{self.name}_join", slots, self._join()))
         return "".join(lines) + text.table(self.language, self.kernels())
 
@@ -221,7 +223,7 @@ class ReductionText:
                 + "        " + self._ended("_acc", "_o") + "        _begin++;\n    }\n")
 
     def _columns(self):
-        last, block = self.shape.kept - 1, 1 if self.shape.wide else BLOCK
+        last, block = self.shape.kept - 1, BLOCK
         steps = self._steps("k", last)
         lines = [self._chunk(), f"        const long _wide = {self.d(f'k{last}')};\n"
                  f"        const long _across = (_wide + {block - 1}) / {block};\n"
@@ -238,30 +240,24 @@ class ReductionText:
                  f"                for (int _l = 0; _l < _count; _l++) _acc[_l] = {mapped};\n"
                  "                _any = 1;\n                _k = 1;\n            }\n"
                  "            for (; _k < _run; _k++) {\n")
-        if block == 1:  # four loads on their way at once
-            inner = inner.replace("            for (; _k < _run; _k++) {\n", self._by_four(where))
         reduce = f"_acc[_l] = _reduce(_acc[_l], {mapped});\n"
-        if block > 1:  # a loop of a known length is better code
-            inner += (f"                if (_count == {block}) {{\n                    _UNIT\n"
-                      f"                    for (int _l = 0; _l < {block}; _l++) {reduce}"
-                      "                    continue;\n                }\n")
-        inner += (f"                for (int _l = 0; _l < _count; _l++) {reduce}"
+        inner += (f"                if (_count == {block}) {{\n                    _UNIT\n"
+                  f"                    for (int _l = 0; _l < {block}; _l++) {reduce}"
+                  "                    continue;\n                }\n"  # a loop of a known length is better code
+                  f"                for (int _l = 0; _l < _count; _l++) {reduce}"
                  "            }\n")
         lines += [f"        _R _acc[{block}];\n        int _any = 0;\n", self._runs(inner),
                   "        for (int _l = 0; _l < _count; _l++) {\n        ", self._ended("_acc[_l]", "(_o + _l)"),
                   "        }\n        _begin++;\n    }\n"]
         return "".join(lines)
 
-    def _by_four(self, where):
-        """The loop of a work-item that reduces one column, up to the last elements; and the head of that over these."""
-        four = ""
-        for number in range(4):
-            places = {name: place.replace("_k *", f"(_k + {number}) *").replace("_l *", "0 *")
-                      for name, place in where.items()}
-            four += f"                _R _v{number} = {self._mapped(places, f'_r + _k + {number}')};\n"
-        return ("            for (; _k + 3 < _run; _k += 4) {\n" + four
-                + "                _acc[0] = _reduce(_acc[0], _reduce(_reduce(_v0, _v1), _reduce(_v2, _v3)));\n"
-                "            }\n            for (; _k < _run; _k++) {\n")
+    def _apart(self):
+        """On GPUs a work-item takes every so-manieth element of one result, so that neighbours read neighbours."""
+        results, chunks = self.d("results"), self.d("chunks")
+        return (f"    for (; _begin < _end; _begin++) {{\n        const long _stop = {self.d('reduced')};\n"
+                f"        const long _o = _begin % {results}, _c = _begin / {results};\n"
+                + self._bases("_o", self.shape.kept) + "        _R _acc;\n"
+                + self._every("_c", chunks, self._element(), True) + "        " + self._ended("_acc", "_o") + "    }\n")
 
     def _join(self):
         """Work-items are results; their partials are reduced."""
@@ -279,9 +275,8 @@ class ReductionText:
 
     # --- Groups on GPUs --------------------------------------------------------------------------------------
 
-    def _tree(self, name, over):
+    def _tree(self, name, elements):
         """A kernel whose groups reduce one chunk each: of elements, or all partials of one result."""
-        elements = over == "_groups_of_elements"
         slots = [*self.slots(), Slot("_R", "_tree", 0, True, False, "local")]
         declared = ", ".join(slot.declared("opencl") for slot in slots)
         results = self.d("results")
@@ -290,14 +285,15 @@ class ReductionText:
                  f"    const long _o = get_group_id(0) % {results}, _c = get_group_id(0) / {results};\n"
                  f"    const long _reduced = {self.d('reduced')}, _size = {self.d('chunk')};\n"]
         if elements:
-            value = self._element_of_tree(lines)
+            lines += [self._range(), self._bases("_o", self.shape.kept)]
         else:
             lines.append(f"    const long _r = 0, _stop = {self.d('chunks')};\n"
                          f"    const {self.space}_R *_parts = (const {self.space}_R *)_partial + _o;\n")
-            value = f"_parts[_i * {results}]"
-        lines.append("    _R _acc;\n    const int _active = _stop - _r < _many ? _stop - _r : _many;\n")
-        lines.append(self._strided_by_group(value, elements))
-        lines.append("    for (int _half = 1; _half < _active; _half *= 2) {\n"
+        value = self._element() if elements else f"_parts[_i * {results}]"
+        lines.append("    _R _acc;\n    const int _active = _stop - _r < _many ? _stop - _r : _many;\n"
+                     f"    if (_id < _active) {{\n{self._every('_r + _id', '_many', value, elements)}"
+                     "        _tree[_id] = _acc;\n    }\n"
+                     "    for (int _half = 1; _half < _active; _half *= 2) {\n"
                      "        barrier(CLK_LOCAL_MEM_FENCE);\n"
                      "        if (_id % (2 * _half) == 0 && _id + _half < _active)\n"
                      "            _tree[_id] = _reduce(_tree[_id], _tree[_id + _half]);\n    }\n")
@@ -310,13 +306,13 @@ class ReductionText:
             lines.append(f"    if (_id == 0) _post({', '.join([empty, *given])});\n}}\n")
         return "".join(lines)
 
-    def _element_of_tree(self, lines):
-        lines.append(self._range())
-        lines.append(self._bases("_o", self.shape.kept))
+    def _element(self):
+        """The value of element `_i` along the reduced dimensions."""
         return self._mapped({one.name: f"_in_{one.name}" for one in self.elements}, "_i")
 
-    def _strided_by_group(self, value, elements):
-        """Each work-item takes every `_many`-th element, four at a time: so four loads are on their way at once."""
+    def _every(self, start, step, value, elements):
+        """Reduce elements from `start` on, a step apart, into `_acc`: four at a time, so that four loads are on their
+        way at once."""
         def at(target, index):
             lines = f"{{ const long _i = {index};\n"
             if elements:
@@ -326,13 +322,12 @@ class ReductionText:
                                       "            ")
             return f"        {lines}            {target} = {value}; }}\n"
 
-        four = "".join(at(f"_four[{number}]", f"_at + {number} * (long)_many") for number in range(4))
-        return ("    if (_id < _active) {\n        long _at = _r + _id + _many;\n" + at("_acc", "_r + _id")
-                + "        for (; _at + 3 * (long)_many < _stop; _at += 4 * (long)_many) {\n"
-                "        _R _four[4];\n" + four
+        four = "".join(at(f"_four[{number}]", f"_at + {number} * _step") for number in range(4))
+        return (f"        const long _step = {step};\n        long _at = {start} + _step;\n" + at("_acc", start)
+                + "        for (; _at + 3 * _step < _stop; _at += 4 * _step) {\n        _R _four[4];\n" + four
                 + "        _acc = _reduce(_acc, _reduce(_reduce(_four[0], _four[1]), _reduce(_four[2], _four[3])));\n"
-                "        }\n        for (; _at < _stop; _at += _many) {\n        _R _next;\n" + at("_next", "_at")
-                + "        _acc = _reduce(_acc, _next);\n        }\n        _tree[_id] = _acc;\n    }\n")
+                "        }\n        for (; _at < _stop; _at += _step) {\n        _R _next;\n" + at("_next", "_at")
+                + "        _acc = _reduce(_acc, _next);\n        }\n")
 
 
 def parts_of(code: "Mapping[str, str]") -> Parts:

@@ -120,6 +120,11 @@ def of_number(value: Any) -> "str | None":
     return None
 
 
+def is_numpy(value: Any) -> bool:
+    """Whether it is a scalar of NumPy's, whose class tells its type."""
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype") and type(value).__name__ != "ndarray"
+
+
 def convert(value: Any, name: str, what: str) -> "bool | int | float":
     """A number as a kernel takes it for a parameter of this type."""
     if name == "bool":
