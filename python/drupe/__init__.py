@@ -32,6 +32,8 @@ _WRITTEN = {name: module for module, names in {
     "compiler.messages": ("KernelError",),
     "enums": ("backend_type", "device_type", "event_status_type", "fp_config", "global_mem_cache_type",
               "local_mem_type", "memory_order", "memory_scope", "partition_affinity_domain", "partition_property"),
+    "offloading.function": ("offload", "prange"),
+    "offloading.vectorize": ("vectorize",),
     "platforms": ("Platform", "get_platforms", "lsplatform"),
     "timer": ("HostDeviceDuration", "Timer"),
 }.items() for name in names}

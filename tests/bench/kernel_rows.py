@@ -15,6 +15,7 @@ CLUSTERS, ROUNDS = 10, 10
 SIZE = 10**7
 BINS = 256
 SIDE, TILE = 768, 16
+LANES = 16  # sums that a work-item has under way
 
 
 def inputs():
@@ -68,7 +69,7 @@ class Drupe:
         centres, sums = self.array.empty((CLUSTERS, 2)), self.array.zeros((CLUSTERS, 2))
         counts, owner = self.array.zeros(CLUSTERS, dtype="int32"), self.array.empty(n, dtype="int32")
         start = points[:CLUSTERS]
-        groups = 512
+        groups = 64
 
         def compute():
             centres[...] = start
@@ -80,7 +81,7 @@ class Drupe:
         return self._timed(compute), centres.asnumpy
 
     def sum(self):
-        x, groups, local = self.to("numbers"), 256, 64
+        x, groups, local = self.to("numbers"), 64, 16
         parts, total = self.array.empty(groups), self.array.empty(1)
         space = self.drupe.NdRange(groups * local, local)
         part = self.api.LocalAccessor(local, numpy.float64)
@@ -105,7 +106,7 @@ class Drupe:
 
         def compute():
             out[...] = 0
-            self.run("histogram", self.drupe.Range(SIZE), x, out)
+            self.run("histogram", self.drupe.Range(64), x, out)
         return self._timed(compute), out.asnumpy
 
     def n_body(self):
@@ -191,9 +192,15 @@ def _kernels(drupe, api):
 
     @kernel
     def sum(item, x, out, part):
-        mine, total = item.get_local_id(0), 0.0
-        for i in range(item.get_global_id(0), x.size, item.get_global_range(0)):
-            total += x[i]
+        mine, sums = item.get_local_id(0), api.PrivateArray(LANES, numpy.float64, fill_zeros=True)
+        size = (x.size // LANES + item.get_global_range(0) - 1) // item.get_global_range(0)
+        begin = item.get_global_id(0) * size
+        for i in range(begin, min(begin + size, x.size // LANES)):
+            for k in range(LANES):
+                sums[k] += x[i * LANES + k]
+        total = 0.0
+        for k in range(LANES):
+            total += sums[k]
         part[mine] = total
         step = item.get_local_range(0) // 2
         while step > 0:
@@ -230,7 +237,14 @@ def _kernels(drupe, api):
 
     @kernel
     def histogram(item, x, out):
-        api.AtomicRef(out, x[item.get_id(0)]).fetch_add(1)
+        counts = api.PrivateArray(BINS, numpy.int32, fill_zeros=True)
+        size = (x.size + item.get_range(0) - 1) // item.get_range(0)
+        begin = item.get_id(0) * size
+        for i in range(begin, min(begin + size, x.size)):
+            counts[x[i]] += 1
+        for k in range(BINS):
+            if counts[k] > 0:
+                api.AtomicRef(out, k).fetch_add(counts[k])
 
     @kernel
     def n_body(item, x, out):

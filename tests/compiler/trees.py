@@ -19,6 +19,13 @@ typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3]; } drupe_range_;
 typedef struct { int pointer_, scalar_, reads_; unsigned bytes_; const char *name_, *type_; } drupe_param_;
 typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *params_;
   void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;
+#ifdef __TINYC__ /* one thread runs here */
+static inline void drupe_fence_(void) {}
+#define CAS(N, T) static inline T drupe_cas##N##_(T *at, T expected, T desired) { T old = *at; \\
+  if (old == expected) *at = desired; return old; }
+CAS(32, unsigned)
+CAS(64, unsigned long)
+#endif
 """
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
             "-Wno-unused-but-set-variable", "-Wno-unused-label", "-Wno-sign-compare", "-Wno-tautological-compare",

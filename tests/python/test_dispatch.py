@@ -170,7 +170,7 @@ def test_arrays_of_two_queues(program, device):
     call(kernel, Range(2), a, a, a)
     call(kernel, Range(2), b, b, b)
     assert len(kernel.misses) == 1 and a.tolist() == b.tolist() == [2, 4]
-    with pytest.raises(ValueError, match="arrays of one queue"):
+    with pytest.raises(drupe.ExecutionPlacementError, match=f"different queues, of {device.filter_string} and of"):
         call(kernel, Range(2), a, b, a)
 
 

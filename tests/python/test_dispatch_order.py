@@ -4,7 +4,7 @@ import sys
 import threading
 
 import pytest
-from dispatching import ADD, Kernel, Pair, better, call, floats, local, program, programs  # noqa: F401
+from dispatching import ADD, Kernel, Local, Pair, better, call, floats, local, program, programs  # noqa: F401
 
 import drupe
 import drupe.array as da
@@ -252,3 +252,57 @@ def test_python_code_in_the_middle_of_a_call(fresh):
     """, MALLOC_PERTURB_="165", PYTHONMALLOC="malloc")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout in ("True\n", "")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("name", ["shape", "_dtype", "_nbytes"])
+def test_what_is_no_complaint_about_an_argument_passes(programs, name, error):
+    """An interrupt that a LocalAccessor's attributes happen to raise, after so many looks at them."""
+    looks = iter(range(-2, 100) if name == "shape" else range(100))
+
+    class Odd:
+        shape, _dtype, _nbytes = (4,), "int32", 16
+
+    def get(self):
+        if next(looks) == 1:
+            raise error("now")
+        return vars(Local)[name].__get__(Local((4,), "int32"))
+
+    setattr(Odd, name, property(get))
+    _engine._local_accessor(Odd)
+    plan = (("pointer", (0,)), ("local", (1,)), *(("local_size", 0),) * 3)
+    kernel = Kernel(programs(drupe.Device("host")).numbers, plan, "host_groups")
+    out, space, problems = da.zeros(4, dtype="int64", device="host"), drupe.NdRange(2, 2), []
+    for _ in range(4):
+        try:
+            call(kernel, space, out, Odd())
+        except error as problem:
+            problems.append(str(problem))
+    assert problems == ["now"] and call(kernel, space, out, Odd())
+
+
+def test_ctrl_c_ends_a_wait(fresh):
+    result = fresh("""
+        import _thread, threading
+        import drupe, drupe.array as da
+        from drupe import _engine, Range
+        go, device = threading.Event(), drupe.Device("host")
+        if not device.can_compile("c"):
+            raise SystemExit
+        kernel = drupe.Program("kernel void f(float *x) { x[0] = 5; }", device, language="c").f
+
+        class K:
+            pass
+
+        K._launcher = _engine._Launcher(K, lambda space, wait_for, args: K._launcher.add(
+            args, space, kernel, (("pointer", (0,)),), "range", ()))
+        x = da.zeros(1, dtype="float32", device=device)
+        x.queue.host_task(lambda: (_thread.interrupt_main(), go.wait()))
+        try:
+            _engine._call_kernel(K, Range(1), x)
+        except KeyboardInterrupt as end:
+            go.set()
+            print(end)
+    """)
+    assert result.returncode == 0, result.stderr
+    assert "the wait for host:cpu:0 was given up" in result.stdout or not result.stdout

@@ -235,6 +235,14 @@ def test_memory_of_the_stack(options):
     assert np.array_equal(x.asnumpy(), ends * (ends + 1) // 2)
 
 
+@pytest.mark.parametrize("options", TIERS)
+def test_prints(options, capfd):
+    text = "int dprintf(int, const char *, ...);\n" + table("f", each(
+        'dprintf(1, "%d of %.3f, %lld %s\\n", (int)i, 1.5f * x[i], 1ll << 40, "words");'), ("x", "double *", 11, 1))
+    build(text, options).f(da.ones(1, device="host"), global_size=1).wait()
+    assert capfd.readouterr().out == "0 of 1.500, 1099511627776 words\n"
+
+
 # --- Mistakes ----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("options", TIERS)

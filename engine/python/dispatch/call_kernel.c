@@ -82,7 +82,7 @@ static int launch(drupe_py_state *state, drupe_py_launcher *self, const request 
         drupe_py_entry_release(entry);
     }
     if (own) drupe_py_queue_release(own);
-    return entry ? result : 0;
+    return entry ? result : PyErr_Occurred() ? -1 : 0;
 }
 
 /* The Event that slow() gave, or None where it has added an entry. */

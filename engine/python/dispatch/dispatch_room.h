@@ -44,6 +44,7 @@ typedef struct drupe_py_kernel_call {
     int dims;
     size_t global[DRUPE_PY_DIMS], local[DRUPE_PY_DIMS]; /* the second one only if `grouped` */
     drupe_queue *queue;                                 /* borrowed: of the arrays, or NULL */
+    drupe_queue *other;                                 /* borrowed: of one that made it refuse the call */
     size_t nodes, words;
     PyObject *objects[DRUPE_PY_NODES];
     uint64_t signature[2 * DRUPE_PY_NODES + 1]; /* equal for calls that one compiled kernel serves */
@@ -62,9 +63,12 @@ static inline drupe_py_node drupe_py_call_node(const drupe_py_kernel_call *call,
 int drupe_py_call_find(PyObject *args, PyObject *path);
 /* What there is to be told of an argument's signature. New reference. */
 PyObject *drupe_py_call_describe(drupe_py_state *state, PyObject *object);
+/* Drop an exception that says no more than that an object is not as expected. What else is set stays: a
+ * Ctrl-C, or that there is no memory. Whether none is set now. */
+bool drupe_py_forgive(void);
 /* Whether an object is one that plans may take numbers from. */
 bool drupe_py_call_number(drupe_py_state *state, PyObject *object);
-/* The sizes of a LocalAccessor, at most DRUPE_MAX_DIMS. How many, or -1 without an exception. */
+/* The sizes of a LocalAccessor, at most DRUPE_MAX_DIMS. How many, or -1, as drupe_py_forgive() leaves it. */
 int drupe_py_local_shape(PyObject *object, size_t *shape);
 
 /* --- launch_plan.c -------------------------------------------------------------------------------------- */
@@ -124,8 +128,8 @@ typedef struct drupe_py_filled {
 /* Read a plan, which fits the call, into the entry's steps. False with an exception. */
 bool drupe_py_plan_read(drupe_py_state *state, drupe_py_entry *entry, PyObject *plan, PyObject *args,
                         const drupe_py_kernel_call *call);
-/* 1, or without an exception 0 where a value does not fit its parameter, or DRUPE_PY_AGAIN where the call has
- * to be read once more. Runs Python code before it looks at arrays. */
+/* 1, or 0 where a value does not fit its parameter, or DRUPE_PY_AGAIN where the call has to be read once
+ * more, or -1 with an exception. Runs Python code before it looks at arrays. */
 int drupe_py_plan_fill(drupe_py_state *state, const drupe_py_entry *entry, const drupe_py_kernel *kernel,
                        const drupe_py_kernel_call *call, drupe_py_filled *filled);
 
@@ -142,7 +146,7 @@ void drupe_py_entry_release(drupe_py_entry *entry);
 /* The queue of a call: that of its arrays, or the default one of the chosen device, which then is the
  * caller's to release (`*own`, else NULL). NULL with an exception. */
 drupe_queue *drupe_py_call_queue(drupe_py_state *state, const drupe_py_kernel_call *call, drupe_queue **own);
-/* Whether it serves the call on that queue; may run Python code in odd cases. */
+/* Whether it serves the call on that queue; may run Python code in odd cases, and false with an exception. */
 bool drupe_py_entry_serves(const drupe_py_entry *entry, const drupe_py_kernel_call *call,
                            const drupe_queue *queue);
 /* Whether both serve the same calls. */
@@ -162,7 +166,8 @@ typedef struct drupe_py_launcher {
     drupe_py_entry *entries[DRUPE_PY_ENTRIES]; /* the one that was used last comes first */
 } drupe_py_launcher;
 
-/* The entry that serves the call on that queue, retained, or NULL. May run Python code in odd cases. */
+/* The entry that serves the call on that queue, retained, or NULL; then an exception may be set. May run
+ * Python code in odd cases. */
 drupe_py_entry *drupe_py_launcher_find(drupe_py_launcher *self, const drupe_py_kernel_call *call,
                                        const drupe_queue *queue);
 

@@ -235,44 +235,47 @@ static size_t fill_range(const drupe_py_entry *entry, const drupe_py_kernel_call
     return 0;
 }
 
+/* What is the matter with a value: 0 or -1, as drupe_py_plan_fill(). */
+static int misfit(void)
+{
+    return !PyErr_Occurred() || drupe_py_forgive() ? 0 : -1;
+}
+
 /* A number that needs a conversion, such as one of NumPy's or a part of a complex one. */
-static bool fill_number(drupe_py_state *state, PyObject *object, const drupe_py_step *step, uint64_t *word)
+static int fill_number(drupe_py_state *state, PyObject *object, const drupe_py_step *step, uint64_t *word)
 {
     drupe_scalar scalar;
-    bool good = drupe_py_scalar_arg(state, object, &scalar) > 0;
-    if (good && step->part > 0) {
+    if (drupe_py_scalar_arg(state, object, &scalar) <= 0) return misfit();
+    if (step->part > 0) {
         bool complex = scalar.kind == DRUPE_SCALAR_KIND_COMPLEX;
         scalar.f = step->part == 1 ? scalar.f : complex ? scalar.im : 0;
         scalar.kind = DRUPE_SCALAR_KIND_FLOAT;
     }
     *word = 0;
-    good = good && drupe_scalar_bytes(&scalar, (drupe_dtype)step->dtype, word) == DRUPE_OK;
-    PyErr_Clear();
-    return good;
+    return drupe_scalar_bytes(&scalar, (drupe_dtype)step->dtype, word) == DRUPE_OK;
 }
 
 /* The bytes of a LocalAccessor. */
-static bool fill_local(drupe_py_state *state, PyObject *object, uint64_t *word)
+static int fill_local(drupe_py_state *state, PyObject *object, uint64_t *word)
 {
     size_t bytes = 0;
     PyObject *number = PyObject_GetAttr(object, state->names[DRUPE_PY_NAME__nbytes]);
-    bool good = number && drupe_py_size(number, "_nbytes", &bytes);
+    bool good = number && drupe_py_size(number, "_nbytes", &bytes) && bytes > 0;
     Py_XDECREF(number);
-    PyErr_Clear();
     *word = bytes;
-    return good && bytes > 0;
+    return good ? 1 : misfit();
 }
 
-static bool fill_shape(drupe_py_state *state, PyObject *object, const drupe_py_step *step, uint64_t *word)
+static int fill_shape(drupe_py_state *state, PyObject *object, const drupe_py_step *step, uint64_t *word)
 {
     size_t shape[DRUPE_MAX_DIMS];
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
         *word = drupe_py_array_of(object)->shape[step->dim];
-        return true;
+        return 1;
     }
-    bool good = drupe_py_local_shape(object, shape) > step->dim;
-    if (good) *word = shape[step->dim];
-    return good;
+    if (drupe_py_local_shape(object, shape) <= step->dim) return misfit();
+    *word = shape[step->dim];
+    return 1;
 }
 
 /* Python code that ran after the call was read may have made it pending once more. */
@@ -295,7 +298,8 @@ static inline int fill_step(drupe_py_state *state, const drupe_py_entry *entry,
     switch (step->what) {
     case POINTER: return fill_pointer(drupe_py_array_of(*object), filled, step->index);
     case VALUE:
-        return drupe_py_quick_number(*object, step->scalar, word) || fill_number(state, *object, step, word);
+        return drupe_py_quick_number(*object, step->scalar, word) ? 1
+                                                                  : fill_number(state, *object, step, word);
     case SHAPE: return fill_shape(state, *object, step, word);
     case STRIDE: *word = (uint64_t)drupe_py_array_of(*object)->strides[step->dim]; return 1;
     case GLOBAL_SIZE: *word = call->global[step->dim]; return 1;

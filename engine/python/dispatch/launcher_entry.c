@@ -24,7 +24,7 @@ static bool watched_holds(const drupe_py_entry *entry)
         else
             now = PyDict_GetItemWithError(holder, PyTuple_GET_ITEM(one, 1)); /* borrowed: never followed */
         if (now == PyTuple_GET_ITEM(one, 2)) continue;
-        PyErr_Clear();
+        if (PyErr_Occurred()) (void)drupe_py_forgive();
         return false;
     }
     return true;
@@ -169,6 +169,21 @@ static bool read_all(drupe_py_state *state, drupe_py_entry *entry, const drupe_p
     return entry->told != NULL;
 }
 
+static void refuse_call(drupe_py_state *state, const drupe_py_kernel_call *call)
+{
+    if (call->other)
+        drupe_py_raise_text(state, DRUPE_E_PLACEMENT,
+                            "the arrays live on different queues, of %s and of %s. Bring them together with "
+                            "to_device().",
+                            drupe_device_filter(drupe_queue_device(call->queue)),
+                            drupe_device_filter(drupe_queue_device(call->other)));
+    else
+        PyErr_Format(PyExc_ValueError,
+                     "a launcher does not know these arguments: it takes a Range or NdRange, and arrays, "
+                     "numbers, LocalAccessors and tuples of them, %d in all",
+                     DRUPE_PY_NODES);
+}
+
 drupe_py_entry *drupe_py_entry_new(drupe_py_state *state, const drupe_py_addition *given)
 {
     drupe_py_kernel_call call;
@@ -178,10 +193,7 @@ drupe_py_entry *drupe_py_entry_new(drupe_py_state *state, const drupe_py_additio
     }
     int read = drupe_py_call_read(state, &call, given->space, &PyTuple_GET_ITEM(given->args, 0),
                                   (size_t)PyTuple_GET_SIZE(given->args), false);
-    if (read == 0)
-        PyErr_SetString(PyExc_ValueError,
-                        "a launcher does not know these arguments: it takes arrays of one queue, "
-                        "numbers, LocalAccessors and tuples of them, 96 in all");
+    if (read == 0) refuse_call(state, &call);
     if (read <= 0) return NULL;
     drupe_py_entry *entry = PyMem_Calloc(1, sizeof *entry + call.words * sizeof *entry->signature);
     if (!entry) return (drupe_py_entry *)PyErr_NoMemory();

@@ -34,6 +34,7 @@ drupe_py_entry *drupe_py_launcher_find(drupe_py_launcher *self, const drupe_py_k
             return entry;
         }
         drupe_py_entry_release(entry);
+        if (PyErr_Occurred()) break;
     }
     return NULL;
 }

@@ -6,6 +6,12 @@
 #include "engine/python/dispatch/dispatch_room.h"
 #include "engine/python/errors/errors_room.h"
 
+bool drupe_py_forgive(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError)) PyErr_Clear();
+    return !PyErr_Occurred();
+}
+
 /* --- Scalars of NumPy ------------------------------------------------------------------------------------
  */
 
@@ -24,7 +30,7 @@ static void learn_numpy(drupe_py_state *state)
         found[i] = PyObject_GetAttrString(numpy, type_name(i));
         all = found[i] != NULL;
     }
-    PyErr_Clear();
+    if (!all && PyErr_Occurred()) (void)drupe_py_forgive();
     for (int i = 0; i < DRUPE_DTYPE_COUNT; i++) {
         /* Python code ran, and may have come here. */
         if (all && !state->numpy_types[i])
@@ -53,20 +59,21 @@ int drupe_py_local_shape(PyObject *object, size_t *shape)
     PyObject *sizes = PyObject_GetAttrString(object, "shape");
     int dims = !sizes ? -1 : drupe_py_sizes(sizes, "shape", shape, DRUPE_MAX_DIMS);
     Py_XDECREF(sizes);
-    PyErr_Clear();
+    if (dims < 0) (void)drupe_py_forgive();
     return dims;
 }
 
-/* The data type and the number of dimensions of a LocalAccessor. */
+/* The data type and the number of dimensions of a LocalAccessor. False as drupe_py_forgive() leaves it. */
 static bool local_read(drupe_py_state *state, PyObject *object, drupe_dtype *dtype, int *ndim)
 {
     size_t shape[DRUPE_MAX_DIMS];
     *dtype = DRUPE_DTYPE_NONE;
     *ndim = drupe_py_local_shape(object, shape);
-    PyObject *name = PyObject_GetAttr(object, state->names[DRUPE_PY_NAME__dtype]);
-    if (!name || !drupe_py_dtype_arg(state, name, dtype)) PyErr_Clear();
+    PyObject *name = *ndim < 0 ? NULL : PyObject_GetAttr(object, state->names[DRUPE_PY_NAME__dtype]);
+    bool good = name && drupe_py_dtype_arg(state, name, dtype) && *dtype != DRUPE_DTYPE_NONE;
     Py_XDECREF(name);
-    return *ndim >= 0 && *dtype != DRUPE_DTYPE_NONE;
+    if (!good && PyErr_Occurred()) (void)drupe_py_forgive();
+    return good;
 }
 
 /* --- Reading ----------------------------------------------------------------------------------------------
@@ -95,7 +102,10 @@ static inline int read_array(drupe_py_state *state, drupe_py_kernel_call *call, 
     /* Python code may run, and change what was read before. */
     if (settle && array->node) return drupe_py_settle(state, array) ? DRUPE_PY_AGAIN : RAISED;
     if (!call->queue) call->queue = array->queue;
-    if (call->queue != array->queue) return REFUSES;
+    if (call->queue != array->queue) {
+        call->other = array->queue;
+        return REFUSES;
+    }
     bool plain = (array->ndim == 1 && array->strides[0] == 1) || drupe_array_contiguous(array);
     return put(call, object,
                word_of(DRUPE_PY_NODE_ARRAY, (unsigned)array->dtype, (unsigned)array->ndim, plain));
@@ -119,15 +129,17 @@ static int read_tuple(drupe_py_state *state, drupe_py_kernel_call *call, PyObjec
 static int read_other(drupe_py_state *state, drupe_py_kernel_call *call, PyObject *object)
 {
     const PyTypeObject *type = Py_TYPE(object);
+    drupe_py_node node = DRUPE_PY_NODE_NUMPY;
+    drupe_dtype dtype;
+    int ndim = 0;
     if (type == (PyTypeObject *)state->local_accessor) {
-        drupe_dtype dtype;
-        int ndim;
-        if (!local_read(state, object, &dtype, &ndim)) return REFUSES;
-        return put(call, object, word_of(DRUPE_PY_NODE_LOCAL, (unsigned)dtype, (unsigned)ndim, 0));
+        node = DRUPE_PY_NODE_LOCAL;
+        if (!local_read(state, object, &dtype, &ndim)) dtype = DRUPE_DTYPE_NONE;
+    } else {
+        dtype = numpy_dtype(state, type);
     }
-    drupe_dtype dtype = numpy_dtype(state, type);
-    if (dtype == DRUPE_DTYPE_NONE) return REFUSES;
-    return put(call, object, word_of(DRUPE_PY_NODE_NUMPY, (unsigned)dtype, 0, 0));
+    if (dtype == DRUPE_DTYPE_NONE) return PyErr_Occurred() ? RAISED : REFUSES;
+    return put(call, object, word_of(node, (unsigned)dtype, (unsigned)ndim, 0));
 }
 
 static int read_one(drupe_py_state *state, drupe_py_kernel_call *call, PyObject *object, bool settle)
@@ -159,6 +171,7 @@ int drupe_py_call_read(drupe_py_state *state, drupe_py_kernel_call *call, PyObje
                        PyObject *const *args, size_t nargs, bool settle)
 {
     int result;
+    call->other = NULL;
     if (!read_space(state, call, space)) return REFUSES;
     do {
         result = TAKES_IT;
@@ -229,7 +242,7 @@ PyObject *drupe_py_call_describe(drupe_py_state *state, PyObject *object)
     if (Py_TYPE(object) == (PyTypeObject *)state->local_accessor) {
         if (local_read(state, object, &dtype, &ndim))
             return Py_BuildValue("(ssi)", "local", drupe_dtype_name(dtype), ndim);
-        Py_RETURN_NONE;
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     }
     return Py_NewRef(Py_TYPE(object)); /* of a number */
 }

@@ -131,6 +131,8 @@ def _print(low, args, named):
         raise KernelError("DK008", "print() takes no keywords in a kernel.")
     parts = []
     for one in args:
+        if parts:
+            parts.append(" ")
         if isinstance(one, Known) and isinstance(one.value, str):
             parts.append(one.value)
         elif isinstance(one, Number):
@@ -209,6 +211,20 @@ def _memory(space, what):
         zeroed = given.get("fill_zeros")
         return places.make(low, places.shape_of(given["shape"], what), _dtype(given["dtype"]), space,
                            bool(zeroed is not None and zeroed.const))
+    return function
+
+
+def _numpys_memory(zeroed):
+    """numpy.zeros() and numpy.empty(): a private array."""
+    def function(low, args, named):
+        given = {"dtype": Known(float), **dict(zip(("shape", "dtype"), args), **named)}
+        if set(given) != {"shape", "dtype"}:
+            raise KernelError("DK008", "In a kernel, an array of its own takes a shape and a dtype.")
+        made = places.make(low, places.shape_of(given["shape"], "private array"), _dtype(given["dtype"]), tree.PRIVATE)
+        if zeroed:  # here, as it may be made once in each round of a loop
+            low.written(made.buffer)
+            places.fill(low, made, constant(0))
+        return made
     return function
 
 
@@ -375,6 +391,7 @@ def _fixed():
         for name in mathematics.FUNCTIONS:
             if hasattr(module, name):
                 table[id(getattr(module, name))] = _mathematical(name, weak)
+    table[id(numpy.zeros)], table[id(numpy.empty)] = _numpys_memory(True), _numpys_memory(False)
     for name, function in _API.items():
         thing = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), kernel_api)
         if thing is not None:

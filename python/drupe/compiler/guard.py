@@ -39,6 +39,8 @@ class KernelFailure(AssertionError):
     """What a work-item found wrong. `line` is that of the user's source, `work_item` its global id, `launch` what
     simulator.replay() takes."""
 
+    frameless = True  # it was raised on a thread of ours, in functions of ours: they say nothing
+
     def __init__(self, text, line, work_item, launch):
         super().__init__(text)
         self.line, self.work_item, self.launch = line, work_item, launch

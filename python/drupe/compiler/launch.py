@@ -5,6 +5,7 @@ launches them without running Python; what it does not know comes to Kernel._slo
 """
 import functools
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,8 +38,9 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.py_func, self.checked = function, checked
         self.local_size = None if local_size is None else tuple(local_size)
+        self.grain = 0  # work-items of a chunk on the host; 0: by what they cost
         self.variants: "dict[Any, Any]" = {}
-        self._lock = threading.RLock()
+        self._lock, self._told = threading.RLock(), False
         self._launcher = _engine._Launcher(self, functools.partial(_slow, weakref.ref(self)))
         careful.register(self)
 
@@ -143,7 +145,7 @@ def type_of(value, name):
     if isinstance(value, _engine.Array):
         layout = "C" if value.flags["c_contiguous"] else "A"
         return types.Array(str(value.dtype), value.ndim, layout), value.queue
-    scalar = types.of_number(value)
+    scalar = types.of_number(_plain(value))
     if scalar is not None:
         if scalar.kind == 1 and not -1 << 63 <= int(value) < (1 << 63 if scalar.weak else 1 << 64):
             raise KernelError("DK019", "The argument %r is %d, which has more than 64 bits." % (name, value))
@@ -209,14 +211,52 @@ def _slow(owner, space, wait_for, args):
         raise KernelError("DK007", "%s() was given no array, so its device is not known." % kernel.__name__,
                           "Pass at least one array of drupe.array.")
     _check_queues(kernel, queues)
+    plain = tuple(_plain(value) for value in args)
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
-    if variant.failures or careful.replay():
+        guarded = variant.failures or careful.replay()
+        if not guarded and variant.kernel is not None:
+            _add(kernel, variant, space, plain)
+    if variant.kernel is None:
+        return _simulated(kernel, space, wait_for, args, queues[0])
+    if guarded:
         from drupe.compiler import guard
 
         return guard.launch(kernel, variant, space, wait_for, args)
-    _add(kernel, variant, space, args)
-    return kernel._launcher(space, wait_for, args)
+    same = all(one is before for one, before in zip(plain, args))
+    return None if same else kernel._launcher(space, wait_for, plain)  # None: the launcher looks again
+
+
+def _simulated(kernel, space, wait_for, args, queue):
+    """Where nothing compiles for `host`: the kernel runs as plain Python, now. Said once of each kernel."""
+    from drupe import kernel_api
+
+    if not kernel._told:
+        kernel._told = True
+        warnings.warn("There is no C compiler for kernels on %s, so %s() runs in the simulator, which is slow. Install "
+                      "one (gcc or clang), or use another device." % (queue.device.filter_string, kernel.__name__),
+                      stacklevel=3)
+    for event in wait_for if isinstance(wait_for, (list, tuple)) else [wait_for] if wait_for else []:
+        event.wait()
+    queue.wait()
+    kernel_api.call_kernel(kernel, space, *args)
+    return queue.barrier()
+
+
+def _plain(value):
+    """An argument as the launcher knows it: the number in an object of a derived class, such as an IntEnum."""
+    if isinstance(value, (_engine.Array, tuple)):
+        return value
+    for kind in (bool, int, float, complex):
+        if isinstance(value, kind) and not hasattr(value, "dtype"):
+            return value if type(value) is kind else kind(value)
+    dtype = getattr(value, "dtype", None)
+    if types.of_number(value) and dtype is not None:
+        import numpy
+
+        kind = getattr(numpy, dtype.name + ("_" if dtype.name == "bool" else ""))
+        return value if type(value) is kind else kind(value)
+    return value
 
 
 def _check_queues(kernel, queues):

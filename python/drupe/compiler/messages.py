@@ -26,6 +26,8 @@ CODES = {
     "DK019": "a number that does not fit its type",
     "DK020": "a barrier where not all work-items come by",
     "DK021": "a write to what cannot be written",
+    "DK022": "a statement that parallel loops do not have",
+    "DK023": "a variable that the rounds of a parallel loop share",
 }
 
 
@@ -44,7 +46,7 @@ class KernelError(Exception):
         """Say where: a node of the tree of a Source. The first place counts."""
         if self.line is not None or node is None or not hasattr(node, "lineno"):
             return self
-        self.filename, self.function = source.filename, source.name
+        self.filename, self.function = source.filename, source.title
         self.line, self.column = node.lineno, node.col_offset
         self.end = node.end_col_offset if node.end_lineno == node.lineno else None
         self.shown = source.line(node.lineno)

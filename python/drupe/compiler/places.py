@@ -190,7 +190,7 @@ def put(low, array, key, value):
             raise KernelError("DK012", "An element of %s cannot be %s." % (array.name, value.type))
         low.emit(tree.Store(low.line, array.buffer, offset.expr, element(low, array, value)))
     else:
-        _fill(low, view, value)
+        fill(low, view, value)
 
 
 def element(low, array, value):
@@ -206,7 +206,7 @@ def element(low, array, value):
     return operators.convert(value.expr, array.dtype)
 
 
-def _fill(low, view, value):
+def fill(low, view, value):
     """view[...] = a number, or an array of the same shape, element by element."""
     if isinstance(value, Elements) and len(value.shape) != len(view.shape):
         raise KernelError("DK013", "%s of %d dimensions is assigned to %d." % (value.name, len(value.shape),
@@ -217,7 +217,7 @@ def _fill(low, view, value):
         value = low.once(value)
     places, outer = [], low.block
     for extent in view.shape:
-        name = low.fresh("i")
+        name = low.counter()
         places.append(integer(tree.Var("int64", name), 0))
         loop = tree.For(low.line, name, tree.Const("int64", 0), extent.expr, tree.Const("int64", 1), [])
         low.emit(loop)
@@ -253,6 +253,7 @@ def make(low, shape, dtype, space, zeroed=False, name=None):
     for one in shape:
         total *= one
     buffer = tree.Buffer(low.fresh(name or space), dtype, space, total, zeroed=zeroed)
+    low.function.locals.pop(buffer.name)
     low.function.buffers.append(buffer)
     extents = [constant(one) for one in shape]
     return Elements(dtype, buffer, extents, packed_strides(low, extents), name="the %s array" % space)

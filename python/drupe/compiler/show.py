@@ -93,9 +93,9 @@ class Inspection:
                        for what, text in self.facts())
         markup = (_html.element("b", _html.escape(self.name)) +
                   _html.element("table", rows, "border-collapse:collapse;font-size:13px;margin:2px 0") +
-                  _source_html(self._body()))
+                  source_html(self._body()))
         head = "\n".join(["%s" % self.name] + ["  %-10s %s" % row for row in self.facts()])
-        return {"text/plain": head + "\n\n" + _source_ansi(self._body()), "text/html": markup}
+        return {"text/plain": head + "\n\n" + source_ansi(self._body()), "text/html": markup}
 
 
 class Stage(str):
@@ -112,7 +112,7 @@ class Stage(str):
 
 def _is_ours(name):
     """A variable that the compiler made."""
-    return name.startswith("_") or "__" in name
+    return name.startswith(("_", "drupe_")) or "__" in name
 
 
 def _arguments(kernel, variant):
@@ -121,20 +121,22 @@ def _arguments(kernel, variant):
     return {name: str(kind) for name, kind in zip(names[len(names) - len(kinds):], kinds)}
 
 
-def _highlighted(text, formatter):
+def _highlighted(text, formatter, language):
     """The source in colours; None where Pygments is absent."""
     try:
         import pygments
         from pygments import formatters, lexers
     except ImportError:
         return None
-    return pygments.highlight(text, lexers.get_lexer_by_name("c"), getattr(formatters, formatter[0])(**formatter[1]))
+    return pygments.highlight(text, lexers.get_lexer_by_name(language), getattr(formatters, formatter[0])(**formatter[1]))
 
 
-def _source_html(text):
-    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": "gruvbox-light"}))
+def source_html(text, language="c"):
+    """A source text in colours, for notebooks."""
+    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": "gruvbox-light"}), language)
     return _html.element("pre", _html.Html(inside) if inside else _html.escape(text), _MONO)
 
 
-def _source_ansi(text):
-    return _highlighted(text, ("TerminalFormatter", {})) or text
+def source_ansi(text, language="c"):
+    """A source text in colours, for terminals."""
+    return _highlighted(text, ("TerminalFormatter", {}), language) or text

@@ -7,10 +7,19 @@ from drupe.compiler.messages import KernelError
 
 
 class Source:
-    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`."""
+    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`.
+
+    A function that was made of a part of another one has `_cut`: its def, and the Source of the other. `title` is the
+    name of the user's function."""
 
     def __init__(self, function):
         self.function, self.name = function, function.__name__
+        self.title = self.name
+        cut = getattr(function, "_cut", None)
+        if cut is not None:
+            self.node, whole = cut
+            self.filename, self.first, self._lines, self.title = whole.filename, whole.first, whole._lines, whole.title
+            return
         code = getattr(function, "__code__", None)
         if code is None:
             raise KernelError("DK001", "%r is not a function that is written in Python." % (self.name,),

@@ -154,7 +154,7 @@ class Statements:
         self.run(stmt.orelse)
 
     def _each(self, stmt, array):
-        name = self.fresh("i")
+        name = self.counter()
         loop = tree.For(self.line, name, tree.Const("int64", 0), array.shape[0].expr, tree.Const("int64", 1), [])
         with self.captured() as loop.body:
             self.assign(stmt.target, places.get(self, array, integer(tree.Var("int64", name), 0)))

@@ -3,6 +3,7 @@
 Kernels of Drupe register them at the start; other shells do with `%load_ext drupe`. base.py tells how to write one.
 """
 import re
+import sys
 
 # The kinds of each magic and the class that it is. A "body" is a cell magic around the code of its cell, which then
 # runs like any other cell: it may await, its last expression is shown, its lines keep their numbers.
@@ -57,8 +58,7 @@ def register(shell):
         for kind in kinds.replace("body", "cell").split():
             table[kind][name] = lazy
     table["line"]["config"] = _Config(shell, table["line"]["config"])
-    if "debug" in table["line"]:
-        table["line"]["debug"] = _Debug(shell, table["line"]["debug"])
+    shell.debugger = _debugger(shell)
     if "Drupe" in shell.config:
         shell.events.register("pre_execute", _settings_of(shell))
     shell.input_transformers_cleanup.append(_Bodies(shell))
@@ -78,17 +78,18 @@ class _Config(Lazy):  # %config, which gets to know the settings of Drupe when i
         return self._name
 
 
-class _Debug(Lazy):  # %debug, which knows kernels once one has failed
-    __doc__ = Lazy.__dict__["__doc__"]
+def _debugger(shell):
+    """shell.debugger(), which %debug calls; it knows kernels in Python once one was launched."""
+    usual = shell.debugger
 
-    def _load(self):
+    def debugger(force=False):
+        __tracebackhide__ = True
+        if not force or "drupe.compiler.guard" not in sys.modules:
+            return usual(force=force)
         from drupe.magics import replay
 
-        table = self._shell.magics_manager.magics["line"]
-        made = replay.Debug(self._shell, self._name)
-        if table.get("debug") is self:
-            table["debug"] = made
-        return made
+        return replay.debug(usual)
+    return debugger
 
 
 def is_ours(magic):
