@@ -35,6 +35,7 @@ _WRITTEN = {name: module for module, names in {
     "offloading.function": ("offload", "prange"),
     "offloading.vectorize": ("vectorize",),
     "platforms": ("Platform", "get_platforms", "lsplatform"),
+    "raw": ("ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel"),
     "timer": ("HostDeviceDuration", "Timer"),
 }.items() for name in names}
 # What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.

@@ -40,9 +40,13 @@ from drupe._engine import WaitTimeoutError as WaitTimeoutError
 from drupe._engine import contain_faults as contain_faults
 from drupe._engine import devices as devices
 from drupe._engine import trace as trace
+from drupe.raw import ElementwiseKernel as ElementwiseKernel
 from drupe.timer import HostDeviceDuration as HostDeviceDuration
 from drupe.compiler.messages import KernelError as KernelError
 from drupe.platforms import Platform as Platform
+from drupe.raw import RawKernel as RawKernel
+from drupe.raw import RawModule as RawModule
+from drupe.raw import ReductionKernel as ReductionKernel
 from drupe.timer import Timer as Timer
 from drupe.enums import backend_type as backend_type
 from drupe.compiler.launch import call_kernel as call_kernel

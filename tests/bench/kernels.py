@@ -49,7 +49,7 @@ def settle(made):
     """Wait for the better tier, which is measured; the quick one is in the first run."""
     for kernel in made.kernels.values():
         for variant in kernel.variants.values():
-            while variant.tier == "quick" and getattr(variant, "problem", None) is None:
+            while variant.tier == "quick" and variant.problem is None:
                 time.sleep(0.01)
 
 

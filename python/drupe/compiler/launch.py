@@ -186,7 +186,7 @@ class Variant:
 
     def __init__(self, function, text, device):
         self.function, self.text, self.device = function, text, device
-        self.kernel = self.program = self.tier = None
+        self.kernel = self.program = self.tier = self.problem = None
         self.failures = function.failures
 
     def source_line(self, number):

@@ -253,7 +253,6 @@ def make(low, shape, dtype, space, zeroed=False, name=None):
     for one in shape:
         total *= one
     buffer = tree.Buffer(low.fresh(name or space), dtype, space, total, zeroed=zeroed)
-    low.function.locals.pop(buffer.name)
     low.function.buffers.append(buffer)
     extents = [constant(one) for one in shape]
     return Elements(dtype, buffer, extents, packed_strides(low, extents), name="the %s array" % space)

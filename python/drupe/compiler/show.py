@@ -1,4 +1,6 @@
 """kernel.inspect(): what became of a function, for a notebook and for a terminal."""
+import re
+
 from drupe import _html
 from drupe._units import size
 from drupe.compiler import describe, types
@@ -75,13 +77,15 @@ class Inspection:
         if self.constants:
             rows.append(("constants", ", ".join("%s = %r" % pair for pair in self.constants.items())))
         rows.append(("memory", "%s local, %s private arrays" % (size(self.local_memory), size(self.private_memory))))
-        if self._variant.local:
+        if self._variant.form == "range" and self._variant.local:
             rows.append(("work-group", " × ".join(map(str, self._variant.local)) + " work-items"))
         return rows
 
     def _body(self):
-        """The kernel's own part of the generated source."""
-        return getattr(self._variant.text, "body", None) or self.text
+        """The kernel's own function in the generated source: what the user wrote."""
+        begin = re.search(r"^.*\bvoid (py_)?%s\(" % re.escape(self._kernel.__name__), self.text, re.MULTILINE)
+        end = self.text.find("\n}\n", begin.start()) if begin else -1
+        return self.text if end < 0 else self.text[begin.start():end + 3]
 
     def __repr__(self):
         lines = ["%s" % self.name] + ["  %-10s %s" % row for row in self.facts()]
@@ -121,6 +125,18 @@ def _arguments(kernel, variant):
     return {name: str(kind) for name, kind in zip(names[len(names) - len(kinds):], kinds)}
 
 
+def _style():
+    """Colours that read on light and dark ground; None where Pygments is absent."""
+    try:
+        from pygments import style, token
+    except ImportError:
+        return None
+    colours = {token.Keyword: "bold #3f8ae0", token.Number: _html.GOOD, token.String: _html.GOOD,
+               token.Comment: _html.GREY, token.Comment.Preproc: "noitalic " + _html.GREY, token.Name.Function: "bold",
+               token.Name.Builtin: "#3f8ae0"}
+    return type("Style", (style.Style,), {"styles": colours})
+
+
 def _highlighted(text, formatter, language):
     """The source in colours; None where Pygments is absent."""
     try:
@@ -128,12 +144,13 @@ def _highlighted(text, formatter, language):
         from pygments import formatters, lexers
     except ImportError:
         return None
-    return pygments.highlight(text, lexers.get_lexer_by_name(language), getattr(formatters, formatter[0])(**formatter[1]))
+    name, options = formatter
+    return pygments.highlight(text, lexers.get_lexer_by_name(language), getattr(formatters, name)(**options))
 
 
 def source_html(text, language="c"):
     """A source text in colours, for notebooks."""
-    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": "gruvbox-light"}), language)
+    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": _style()}), language)
     return _html.element("pre", _html.Html(inside) if inside else _html.escape(text), _MONO)
 
 

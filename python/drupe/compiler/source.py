@@ -28,8 +28,7 @@ class Source:
         lines = _lines(function, code)
         indent = len(lines[0]) - len(lines[0].lstrip())
         try:
-            tree = ast.parse("".join(line[indent:] if line[:indent].isspace() or not indent else line
-                                     for line in lines))
+            tree = ast.parse("".join(_dedented(line, indent) for line in lines))
         except SyntaxError:
             raise KernelError("DK001", "The source of %s() is not a def of its own." % self.name,
                               "Write it as a function of several lines.") from None
@@ -58,6 +57,13 @@ class Source:
     @property
     def text(self):
         return "".join(self._lines)
+
+
+def _dedented(line, indent):
+    """A line without the indentation of the def. Blank lines may have less, and lines of a text none."""
+    if len(line) > indent and line[:indent].isspace():
+        return line[indent:]
+    return line.lstrip(" \t") if line.isspace() else line
 
 
 def _lines(function, code):

@@ -123,7 +123,7 @@ class Statements:
         call = stmt.iter
         if isinstance(call, ast.Call):
             target = self.value(call.func)
-            if isinstance(target, Known) and (target.value is range or getattr(target.value, "_is_range", False)):
+            if isinstance(target, Known) and _is_range(target.value):
                 return self._count(stmt, [self.number(one) for one in call.args])
             if isinstance(target, Known) and target.value in (enumerate, zip):
                 return self._unroll(stmt, self._paired(target.value, call.args))
@@ -212,6 +212,11 @@ class Statements:
 
     def _do_return(self, stmt):
         self.give(None if stmt.value is None else self.value(stmt.value), stmt)
+
+
+def _is_range(thing):
+    """range() and prange(), Numba's among them."""
+    return thing is range or getattr(thing, "_is_range", False) or getattr(thing, "__name__", "") == "prange"
 
 
 def _as_read(target):

@@ -1,4 +1,5 @@
 """drupe.offload: a function over arrays whose loops and expressions are computed on a device; drupe.prange."""
+import contextvars
 import functools
 import operator
 import threading
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from drupe import _engine
+from drupe.compiler.messages import KernelError
 
 
 def prange(*args: Any) -> range:
@@ -24,8 +26,13 @@ def prange(*args: Any) -> range:
 prange._is_range = True  # type: ignore[attr-defined]  # kernels take it for range()
 
 
+_inside = contextvars.ContextVar("_inside", default=False)  # whether an offload function is running
+
+
 class Offload:
     """What @drupe.offload makes of a function. `py_func` is the function as it was written."""
+
+    _implied = False
 
     def __init__(self, function: Callable[..., Any], *, device: Any = None, parallel: bool = True,
                  checked: "bool | None" = None) -> None:
@@ -49,7 +56,12 @@ class Offload:
             if self._whole is None:
                 from drupe.offloading import moving, rewrite
 
-                whole = rewrite.Rewritten(self.py_func, self._options)
+                try:
+                    whole = rewrite.Rewritten(self.py_func, self._options)
+                except KernelError as error:
+                    if not self._implied or error.code not in ("DK001", "DK002"):
+                        raise
+                    whole = rewrite.Unchanged(self.py_func)
                 whole.writes = moving.Writes(whole.outside)
                 self._whole = whole
         return self._whole
@@ -59,20 +71,28 @@ class Offload:
         for name in whole.extra:
             kwargs[name] = whole.outside.beyond(name)
         queue = _queue_of(args) or (_queue_of(kwargs.values()) if kwargs else None)
-        follows = queue is not None
+        follows = queue is not None or _inside.get()
         if queue is None:
             queue = _engine.Device(self.device).queue
         moves = None
         if not follows or _has_numpys(args) or _has_numpys(kwargs.values()):
             args, kwargs, moves = self._moved(whole, args, kwargs, queue)
-        token = _engine._chosen_device.set(queue.device)
+        token, inside = _engine._chosen_device.set(queue.device), _inside.set(True)
         try:
             result = whole.function(*args, **kwargs)
             return result if follows or moves is None else moves.out(result)
         finally:
+            _inside.reset(inside)
             _engine._chosen_device.reset(token)
             if moves is not None:
                 moves.finish()
+
+    @classmethod
+    def called(cls, function, options):
+        """A function of the user's that an offload function calls: it goes on where that one is."""
+        made = cls(function, **options)
+        made._implied = True
+        return made
 
     def _moved(self, whole, args, kwargs, queue):
         from drupe.offloading import moving

@@ -14,6 +14,7 @@ from drupe.offloading import pieces
 _PARTS = {"blocks": 128, "strided": 16384}  # at most so many results of a reduction
 _WORTH = 16384  # operations that are worth a part of their own
 _MOST_BYTES = 1 << 26  # of the results of parts that are whole arrays
+_MOST_KERNELS = 64  # of a loop, and of kinds of calls
 FEW = 500  # rounds of a loop without arrays that Python runs sooner than a compiler has begun
 _LANES = {"float16": 16, "float32": 16, "float64": 8}
 _JOINS = {"+": "add", "*": "multiply", "|": "bitwise_or", "&": "bitwise_and", "^": "bitwise_xor", "and": "logical_and",
@@ -32,18 +33,23 @@ def _kind(value):
     """What tells types of arguments apart, quickly."""
     kind = type(value)
     if kind is _engine.Array:
-        return value.dtype, value.ndim
+        return value.dtype, value.ndim, value.device
     if kind in Loop._plain:
         return kind
     if isinstance(value, tuple):
         return (kind, *map(_kind, value))
-    return value if _is_constant(value) else kind
+    return _same_code(value) if _is_constant(value) else kind
 
 
 def _is_constant(value):
     """Whether it is a thing of Python that a kernel knows when it is compiled."""
     return isinstance(value, (str, bytes, type(None), type, pytypes.ModuleType)) or (
         callable(value) and hasattr(value, "__name__"))
+
+
+def _same_code(value):
+    """A constant, or its code if it is a function that a def has just made again."""
+    return value.__code__ if isinstance(value, pytypes.FunctionType) and not value.__closure__ else value
 
 
 class Loop:
@@ -53,13 +59,15 @@ class Loop:
 
     def __init__(self, whole, name, stmt, inputs):
         self.whole, self.name, self.stmt, self.inputs = whole, name, stmt, inputs
-        self.kernels, self.known, self.notes, self._classes = {}, {}, [], {}
+        self.kernels, self.known, self._classes = {}, {}, {}
+        self.notes = collections.deque(maxlen=8)
         if Loop._plain is None:
             Loop._plain = _plain_types()
 
     def kernel(self, key, build, local_size=None, constants=()):
         """(Kernel, Piece) for a way to launch it. `constants` are pairs of a name and what it stands for."""
-        found = self.kernels.get((key, constants))
+        key = key, tuple((name, _same_code(value)) for name, value in constants)
+        found = self.kernels.get(key)
         if found is None:
             piece = build()
             given = {**self.whole.outside.imported, **dict(constants), **piece.given}
@@ -67,8 +75,23 @@ class Loop:
             function._cut = (piece.node, self.whole.source)
             kernel = launch.Kernel(function, checked=self.whole.options["checked"], local_size=local_size)
             kernel.grain = 0 if local_size is None else 1
-            self.kernels[key, constants] = found = (kernel, piece)
+            if len(self.kernels) >= _MOST_KERNELS:
+                self.kernels.clear()
+            self.kernels[key] = found = (kernel, piece)
         return found
+
+    def remember(self, key, known):
+        """Keep what was found out of a key; what is old goes."""
+        if len(self.known) >= _MOST_KERNELS:
+            self.known.clear()
+        self.known[key] = known
+        return known
+
+    def kinds(self, values):
+        """What tells calls apart that need different kernels."""
+        if not self._plain.issuperset(map(type, values)):
+            values = [self._fields(name, value) for name, value in zip(self.inputs, values)]
+        return tuple(map(_kind, values))
 
     def settled(self, values):
         """(values, constants): arrays without dimensions as the numbers that they hold, and what cannot be passed, such
@@ -89,7 +112,8 @@ class Loop:
 
     def _fields(self, name, value):
         """An object of a class of the user's as a named tuple of the attributes that the loop reads."""
-        if isinstance(value, (tuple, list, dict, set)) or type(value) in self._plain or hasattr(value, "__array__"):
+        if type(value) in self._plain or isinstance(value, (tuple, list, dict, set)) or hasattr(value, "__array__") or (
+                _is_constant(value)):
             return value
         if self.attributes is None:
             self.attributes = pieces.attributes(self.stmt)
@@ -116,9 +140,12 @@ class Loop:
     def types_of(self, names, values):
         return [launch.type_of(value, name)[0] for name, value in zip(names, values)]
 
-    def wrong(self, error):
-        """The error of a piece, at the loop where it has no place."""
-        raise error.at(self.whole.source, self.stmt) from None
+    def launch(self, kernel, space, args):
+        """Launch it; an error that has no place is at the loop."""
+        try:
+            kernel._launcher(space, None, args)
+        except KernelError as error:
+            raise error.at(self.whole.source, self.stmt) from None
 
 
 def _as_number(value):
@@ -159,7 +186,7 @@ class ParallelLoop(Loop):
         kernel, piece = self.kernel(natural, lambda: pieces.plain(self._way(constants, natural)), constants=constants)
         if piece.bounds:
             inputs = [*_bounds(piece, ranges), *inputs]
-        kernel._launcher(_engine.Range(*sizes), None, tuple(inputs))
+        self.launch(kernel, _engine.Range(*sizes), tuple(inputs))
         return None
 
     def _way(self, constants, natural, **more):
@@ -172,17 +199,18 @@ class ParallelLoop(Loop):
         found = self.found.reductions
         queue = self.queue([*inputs, *begun]) or _engine.Device().queue
         device = queue.device
-        key = (natural, constants, device, tuple(map(_kind, inputs)), tuple(map(_kind, begun)))
+        key = (natural, tuple((name, _same_code(value)) for name, value in constants), device,
+               tuple(map(_kind, inputs)), tuple(map(_kind, begun)))
         known = self.known.get(key)
         if known is None or not _is_current(known[-1]):
-            known = self.known[key] = self._infer(natural, constants, inputs, begun, device)
+            known = self.remember(key, self._infer(natural, constants, inputs, begun, device))
         kernel, piece, scalars, cost, _watched = known
         parts, per = self._cut(device, sizes, cost, begun)
         partial = [self._partial(one, value, scalar, parts, device, queue)
                    for one, value, scalar in zip(found, begun, scalars)]
         numbers = [value for value in begun if type(value) is not _engine.Array]
-        kernel._launcher(_engine.Range(parts), None,
-                         (per, *sizes, *_bounds(piece, ranges), *inputs, *numbers, *partial))
+        self.launch(kernel, _engine.Range(parts),
+                    (per, *sizes, *_bounds(piece, ranges), *inputs, *numbers, *partial))
         return [self._join(*one) for one in zip(found, begun, scalars, partial)]
 
     def _infer(self, natural, constants, inputs, begun, device):
@@ -203,11 +231,8 @@ class ParallelLoop(Loop):
         wide = "complex128" if device.has_aspect_fp64 else "complex64"
         kinds += [types.Array(str(value.dtype), value.ndim + 1) if one.name in whole else types.Array(wide, 1)
                   for one, value in zip(self.found.reductions, begun)]
-        try:
-            names = [one.name for one in self.found.reductions]
-            scalars, cost, watched = self.found_types(kernel, names, kinds, device)
-        except KernelError as error:
-            self.wrong(error)
+        names = [one.name for one in self.found.reductions]
+        scalars, cost, watched = self.found_types(kernel, names, kinds, device)
         if mode == "blocks" and not whole and self._takes_lanes(scalars):
             kernel, piece = self._lanes(way, scalars, local, constants, device)
         return kernel, piece, scalars, max(1, cost//build.ROUNDS), watched
@@ -307,39 +332,44 @@ class SerialLoop(Loop):
             if len(rounds) < FEW:
                 return None
         try:
-            key = tuple(map(_kind, values))
+            key = self.kinds(values)
             known = self.known.get(key)
-            if known is None or (known[0] is not None and not _is_current(known[-1])):
-                known = self.known[key] = self._infer(values)
-        except (KernelError, TypeError):
+        except TypeError:  # an argument that has no hash is none of a kernel
             return None
-        return None if known[0] is None else self._run(known, values)
-
-    def _infer(self, values):
+        if known is False:
+            return None
         values, constants = self.settled(values)
-        queue = self.queue(values)
-        device = queue.device if queue is not None else _near().device
-        kernel, piece = self.kernel("serial", lambda: pieces.serial(self.name, self.stmt, [
-            one for one in self.inputs if one not in dict(constants)], self.outputs), constants=constants)
+        queue = self.queue(values) or _near()
         try:
-            kinds = self.types_of(piece.params, values)
-            wide = "complex128" if device.has_aspect_fp64 else "complex64"
-            scalars, _cost, watched = self.found_types(
-                kernel, self.outputs, kinds + [types.Array(wide, 1)]*len(self.outputs), device)
+            if known is None or not _is_current(known[-1]):
+                known = self._infer(key, values, constants, queue.device)
+            return known and self._run(known, values, queue)
+        except KernelError as error:  # of an argument, such as an int of more than 64 bits
+            self.notes.append(error)
+            return None
+
+    def _infer(self, key, values, constants, device):
+        """The kernel, and the types of its results; None where it cannot be compiled for these types."""
+        hidden = {name for name, _value in constants}
+        names = [one for one in self.inputs if one not in hidden]
+        kernel, piece = self.kernel("serial", lambda: pieces.serial(self.name, self.stmt, names, self.outputs),
+                                    constants=constants)
+        kinds = self.types_of(piece.params, values)
+        wide = "complex128" if device.has_aspect_fp64 else "complex64"
+        kinds += [types.Array(wide, 1)]*len(self.outputs)
+        try:
+            scalars, _cost, watched = self.found_types(kernel, self.outputs, kinds, device)
         except KernelError as error:
             self.notes.append(error)
-            return (None,)
-        return kernel, scalars, bool(constants), watched
+            self.remember(key, False)
+            return None
+        return self.remember(key, (kernel, scalars, watched))
 
-    def _run(self, known, values):
-        kernel, scalars, _constants, _watched = known
-        values, _ = self.settled(values)
-        queue = self.queue(values)
-        if queue is None and not scalars:
-            return []  # without an array it leaves nothing
-        queue = queue or _near()
+    def _run(self, known, values, queue):
+        kernel, scalars, _watched = known
         out = [_engine.empty(1, dtype=_dtype(one, queue.device), queue=queue) for one in scalars]
-        kernel._launcher(_engine.Range(1), None, (*values, *out))
+        if out or self.queue(values) is not None:  # without an array it leaves nothing
+            kernel._launcher(_engine.Range(1), None, (*values, *out))
         return [_result(scalar, one.asnumpy()[0]) for scalar, one in zip(scalars, out)]
 
 

@@ -120,6 +120,9 @@ class Moves:
         """(array, whether it is the same memory)."""
         from drupe import array
 
+        if hasattr(value, "mask"):
+            raise KernelError("DK007", "The argument %r is a masked array, and arrays on devices have no masks." % name,
+                              "Pass x.filled(value), and the mask as an array of its own.")
         if self.shares and value.flags.writeable:
             try:
                 return array.asarray(value, queue=self.queue, copy=False), True

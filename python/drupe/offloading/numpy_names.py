@@ -34,6 +34,9 @@ def _either(ours, numpys):
         return _placed(found) if is_array(found) and found.ndim else found
     function.__name__ = function.__qualname__ = getattr(numpys, "__name__", "function")
     function.__wrapped__ = numpys
+    for method in ("accumulate", "at", "outer", "reduce", "reduceat"):
+        if hasattr(numpys, method):
+            setattr(function, method, getattr(numpys, method))
     return function
 
 
@@ -41,6 +44,20 @@ def _placed(found):
     from drupe import array
 
     return array.asarray(found)
+
+
+class _Arrays(type):
+    def __instancecheck__(cls, thing):
+        return isinstance(thing, _engine.Array)
+
+
+class ndarray(metaclass=_Arrays):  # noqa: N801 (it is NumPy's name)
+    """What numpy.ndarray is in an offload function."""
+
+    def __new__(cls, shape, dtype=float):
+        from drupe import array
+
+        return array.empty(shape, dtype=dtype)
 
 
 class Names:
@@ -61,7 +78,7 @@ class Names:
                 return Names(theirs, "drupe.array." + name)
             return theirs
         if name == "ndarray":
-            return _engine.Array
+            return ndarray
         if isinstance(theirs, type) or not callable(theirs):
             return theirs
         ours = getattr(importlib.import_module(self._ours), name, None)

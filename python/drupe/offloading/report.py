@@ -17,7 +17,9 @@ class Report:
     def __init__(self, whole):
         self.name, self.text = whole.source.name, _text(whole.node)
         self.kernels = {loop.name: [kernel for kernel, _piece in loop.kernels.values()] for loop in whole.loops}
-        found = [(loop.stmt, _of_loop(loop)) for loop in whole.loops]
+        outer = [loop.stmt for loop in whole.loops if _is_whole(loop)]
+        inner = {node for stmt in outer for node in ast.walk(stmt)} - set(outer)
+        found = [(loop.stmt, _of_loop(loop)) for loop in whole.loops if loop.stmt not in inner]
         found += [(stmt, "stays Python: %s." % reason) for stmt, reason in whole.kept]
         self.loops = sorted((stmt.lineno, _first_line(stmt), what) for stmt, what in found)
 
@@ -47,9 +49,18 @@ def _first_line(stmt):
     return ast.unparse(stmt).split("\n", 1)[0]
 
 
+def _compiled(loop):
+    return sum(len(kernel.variants) for kernel, _piece in loop.kernels.values())
+
+
+def _is_whole(loop):
+    """Whether the loops within it are parts of its kernel."""
+    return _compiled(loop) and not loop.notes
+
+
 def _of_loop(loop):
     """What a loop is."""
-    compiled = sum(len(kernel.variants) for kernel, _piece in loop.kernels.values())
+    compiled = _compiled(loop)
     times = "compiled for %d set%s of types" % (compiled, "" if compiled == 1 else "s") if compiled else \
         "not compiled yet"
     if hasattr(loop, "found"):

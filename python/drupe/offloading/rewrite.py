@@ -11,6 +11,7 @@ A loop that is not parallel is called in the same way where it can be compiled, 
 """
 import ast
 import copy
+import types
 
 from drupe.compiler.messages import KernelError
 from drupe.compiler.source import Source
@@ -22,6 +23,14 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If,
 _NO_NUMBERS = (ast.JoinedStr, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
                ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.MatMult)
 _SAID = ("print", "input", "open")
+
+
+class Unchanged:
+    """A function that cannot be rewritten, and is called as it is."""
+
+    def __init__(self, function):
+        self.function, self.extra, self.loops, self.kept = function, (), [], []
+        self.outside = Outside(function, ast.parse("def f(): pass").body[0])
 
 
 class Rewritten:
@@ -59,11 +68,20 @@ class Rewritten:
 
     def _made(self, function):
         given = {name: thing for name in self._loaded_outside()
-                 if (thing := numpy_names.instead_of(self.outside.name(name))) is not None}
+                 if (thing := self._instead_of(self.outside.name(name))) is not None}
         given.update({loop.name: loop for loop in self.loops}, drupe_range=range, drupe_numpy=numpy_names.module())
         made = self.outside.make(self.node, given, self.source.filename)
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return made
+
+    def _instead_of(self, thing):
+        """What takes the place of a thing outside: NumPy, and functions of the same module or notebook."""
+        own = self.source.function
+        if isinstance(thing, types.FunctionType) and thing.__globals__ is own.__globals__ and thing is not own:
+            from drupe.offloading.function import Offload
+
+            return Offload.called(thing, self.options)
+        return numpy_names.instead_of(thing)
 
     # --- Statements ---
 
@@ -173,9 +191,7 @@ class Rewritten:
 
     def _unfit(self, stmt):
         """Why a loop stays Python, as far as the text alone says it; None where it may be compiled."""
-        if stmt.lineno != stmt.end_lineno and any(
-                isinstance(one, ast.Call) and parallel.is_prange(self.outside, one) for one in ast.walk(stmt)) and \
-                self.options["parallel"]:
+        if self.options["parallel"] and any(parallel.is_prange(self.outside, one) for one in ast.walk(stmt)):
             return "it has a parallel loop"
         for node in ast.walk(stmt):
             if isinstance(node, ast.stmt) and not isinstance(node, _SIMPLE):
@@ -186,7 +202,7 @@ class Rewritten:
             if isinstance(node, _NO_NUMBERS) or isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
                 return "`%s` is no number" % ("@" if isinstance(node, ast.MatMult) else ast.unparse(node))
             if isinstance(node, ast.Slice):
-                return "it works on whole slices (line %d)" % node.lineno if hasattr(node, "lineno") else "of slices"
+                return "it works on whole slices (line %d)" % node.lineno
             if isinstance(node, ast.Call) and self._is_apart(node.func):
                 return "it calls %s()" % ast.unparse(node.func)
         names = flow.stored(stmt) & self.outside.shared

@@ -1,7 +1,7 @@
 """From a failure on a device to a debugger: the work-group that failed runs again, on the inputs as they were.
 
-%debug comes here when the last error was a kernel's. What the kernel may have written is taken from copies where there are
-some (%config Drupe.replay = True, checked mode); otherwise it is said which inputs may differ.
+%debug comes here when the last error was a kernel's. What the kernel may have written is taken from copies where there
+are some (%config Drupe.replay = True, checked mode); otherwise it is said which inputs may differ.
 """
 import sys
 
@@ -9,7 +9,7 @@ from drupe.simulator import calls
 
 
 def of_error(error):
-    """The launch (compiler/guard.py) whose failure an error tells, and the failure: (launch, failure or None), or None."""
+    """The launch (compiler/guard.py) whose failure an error tells, and the failure, which may be None; or None."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -38,8 +38,8 @@ def told(launch):
     lost = [names[at + skipped] for at in sorted(launch.changed - launch.copied)]
     if not lost:
         return None
-    return "%s may differ from what the kernel had: it may write there, and no copy was made. %%config Drupe.replay = " \
-           "True makes copies from the next launch on." % " and ".join(lost)
+    return "%s may differ from what the kernel had: it may write there, and no copy was made. " \
+           "%%config Drupe.replay = True makes copies from the next launch on." % " and ".join(lost)
 
 
 def arguments(launch):
@@ -61,8 +61,8 @@ def group_of(space, work_item):
 
 
 def run(launch, failure=None, *, stop=False, hook=None):
-    """Run what failed again: the work-group of `failure`, or all where the work-item is not known. What the simulator
-    finds is raised, from the frame of the kernel. With `stop` a debugger (or `hook`) stops in the failure's line.
+    """Run what failed again: the work-group of `failure`, or all where the work-item is not known. What is found
+    is raised, from the frame of the kernel. With `stop` a debugger (or `hook`) stops in the failure's line.
     Returns whether it has stopped."""
     args = arguments(launch)
     if failure is None:
