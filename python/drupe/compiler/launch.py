@@ -210,6 +210,7 @@ def _slow(owner, space, wait_for, args):
     if not queues:
         raise KernelError("DK007", "%s() was given no array, so its device is not known." % kernel.__name__,
                           "Pass at least one array of drupe.array.")
+    _check_queues(kernel, queues)
     plain = tuple(_plain(value) for value in args)
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
@@ -256,6 +257,16 @@ def _plain(value):
         kind = getattr(numpy, dtype.name + ("_" if dtype.name == "bool" else ""))
         return value if type(value) is kind else kind(value)
     return value
+
+
+def _check_queues(kernel, queues):
+    """Computation follows data: the arrays of a launch are in one place."""
+    other = next((queue for queue in queues if queue != queues[0]), None)
+    if other is not None:
+        raise _engine.ExecutionPlacementError("the arrays that %s() is given are on different queues (of %s and %s): bring "
+                                              "them together with to_device()" % (
+                                                  kernel.__name__, queues[0].device.filter_string,
+                                                  other.device.filter_string))
 
 
 def _parameter_names(kernel, args):
