@@ -6,6 +6,7 @@
     queue = drupe.Queue("gpu")             a new queue; drupe.queue("gpu") is the device's default one
     import drupe.array as da               arrays on a device
     import drupe.memory, drupe.program     memory by the byte, kernels from source text
+    import drupe.kernel_api, drupe.simulator   what kernels in Python are written with, and running them as plain Python
 
 Importing drupe loads nothing else; the engine comes with the first name that needs it.
 """
@@ -27,15 +28,20 @@ _WRITTEN = {name: module for module, names in {
     "choice": ("device", "get_composite_devices", "get_device_cached_queue", "get_devices", "get_num_devices",
                "has_accelerator_devices", "has_cpu_devices", "has_gpu_devices", "select_accelerator_device",
                "select_cpu_device", "select_default_device", "select_device_with_aspects", "select_gpu_device"),
+    "compiler.launch": ("call_kernel", "call_kernel_async", "device_func", "kernel"),
+    "compiler.messages": ("KernelError",),
     "enums": ("backend_type", "device_type", "event_status_type", "fp_config", "global_mem_cache_type",
               "local_mem_type", "memory_order", "memory_scope", "partition_affinity_domain", "partition_property"),
+    "offloading.function": ("offload", "prange"),
+    "offloading.vectorize": ("vectorize",),
     "platforms": ("Platform", "get_platforms", "lsplatform"),
+    "raw": ("ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel"),
     "timer": ("HostDeviceDuration", "Timer"),
 }.items() for name in names}
 # What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.
 _DPCTL = {"SyclContext": "Context", "SyclDevice": "Device", "SyclEvent": "Event", "SyclKernel": "Kernel",
           "SyclPlatform": "Platform", "SyclQueue": "Queue", "SyclTimer": "Timer"}
-_MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
+_MODULES = frozenset(("array", "ext", "kernel_api", "memory", "program", "simulator", "utils"))
 
 __all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize", "wait_for"})
 

@@ -299,7 +299,8 @@ class _Task:
             context.run(function, *args)
         except BaseException as error:
             try:
-                _fail(event, error.with_traceback(error.__traceback__.tb_next), "it raised ")  # without this frame
+                frames = None if getattr(error, "frameless", False) else error.__traceback__.tb_next  # not this one
+                _fail(event, error.with_traceback(frames), "it raised ")
             except BaseException:  # whatever happens, the queue goes on
                 event._finish("it raised " + type(error).__name__)
         else:

@@ -1,5 +1,6 @@
 """Checked mode: mistakes that no device reports."""
 from drupe import _engine
+from drupe.compiler import careful
 
 
 class checked:
@@ -17,9 +18,11 @@ class checked:
 
     def __enter__(self):
         _engine._check_begin()
+        careful.checked(1)
         return self
 
     def __exit__(self, kind, error, traceback):
+        careful.checked(-1)
         try:
             _engine._check_end()
         except _engine.CheckError:

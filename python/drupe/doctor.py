@@ -308,6 +308,31 @@ def check_engine(report):
                        f"{advice('cpu')}, a driver for the processor")
 
 
+QUICK = """
+import time, drupe
+text = '''static void run(drupe_size_ begin, drupe_size_ end, drupe_size_ n, const void *const *args) {}
+const drupe_entry_ drupe_entries_[] = {{"f", 0, 0, run}, {0, 0, 0, 0}};'''
+try:
+    for _ in range(3):
+        begin = time.perf_counter()
+        drupe.Program(text, "host", language="c", options="-drupe-table -drupe-quick")
+    print(f"a kernel takes it {1000 * (time.perf_counter() - begin):.1f} ms")
+except drupe.UnsupportedError as error:
+    print(f"-{error}")
+"""
+
+
+def check_quick(report):
+    """Whether kernels in Python begin with the quick compiler, tried in a child."""
+    output, failed = run_child([QUICK])
+    if failed:
+        report.bad(f"the quick compiler of C does not work: {output}", "unset DRUPE_QUICK, or set DRUPE_QUICK=0")
+    elif output.startswith("-"):
+        report.note(output[1:], "the first call of each kernel in Python waits for the C compiler")
+    else:
+        report.good(f"quick compiler of C: {output}")
+
+
 def examine(ask_engine=True):
     report = Report()
     report.note(f"system: {distribution()[1]}" + (", in a container" if in_container() else ""))
@@ -318,6 +343,7 @@ def examine(ask_engine=True):
         check_match(report, cards, check_drivers(report))
     if ask_engine:
         check_engine(report)
+        check_quick(report)
     return report
 
 

@@ -85,4 +85,47 @@ scenario("cards of numbers, arrays, devices and memory, and both forms of events
   await house.pictures('cards');
 });
 
+const KERNEL = [
+  'import math\nimport drupe, drupe.array as da\n\n@drupe.kernel\ndef distances(item, x, out):\n    i, j = item.get_id(0), item.get_id(1)\n    total = 0.0\n    for k in range(x.shape[1]):\n        d = x[i, k] - x[j, k]\n        total += d * d\n    out.append(math.sqrt(total))\n\nx, out = da.ones((50, 3), dtype="float32"), da.zeros((50, 50), dtype="float32")\ndrupe.call_kernel(distances, drupe.Range(50, 50), x, out)',
+  '@drupe.kernel\ndef distances(item, x, out):\n    i, j = item.get_id(0), item.get_id(1)\n    total = 0.0\n    for k in range(x.shape[1]):\n        d = x[i, k] - x[j, k]\n        total += d * d\n    out[i, j] = math.sqrt(total)\n\ndrupe.call_kernel(distances, drupe.Range(50, 50), x, out)\ndistances.inspect()'
+];
+
+scenario("a kernel in Python: an error with its caret, and what became of it", async house => {
+  await house.notebook(KERNEL);
+  await house.page.setViewportSize({ width: 1100, height: 1000 });
+  await house.command('application:toggle-left-area');
+  await house.run(0);
+  const error = house.cell(0).locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.stderr"], .jp-OutputArea-output').last();
+  await error.waitFor();
+  const text = await error.innerText();
+  check(text.includes('DK011') && text.includes('^^^^^^^^^^') && text.includes('write into'), text);
+  check(!text.includes('drupe/compiler'), 'no frame of ours');
+  await house.picture('kernel-error');
+  await house.run(1);
+  const shown = house.cell(1).locator('.jp-RenderedHTML');
+  await shown.waitFor();
+  check((await shown.innerText()).includes('array(float32, 2d)'), 'the types');
+  await shown.scrollIntoViewIfNeeded();
+  await house.pictures('kernel-inspect');
+});
+
+const FAULTY = 'import drupe, drupe.array as da\n\n@drupe.kernel(checked=True)\ndef smooth(item, x, out):\n    i = item.get_global_id(0)\n    total = 0.0\n    for k in range(3):\n        total += x[i + k]\n    out[i] = total / 3\n\nx, out = da.arange(64.0), da.zeros(64)\ndrupe.call_kernel(smooth, drupe.NdRange(64, 8), x, out)';
+
+scenario("a kernel that failed on the device, stopped in the debugger in its work-item", async house => {
+  await house.notebook([FAULTY, '%debug']);
+  await house.page.setViewportSize({ width: 1300, height: 900 });
+  await house.command('application:toggle-left-area');
+  const bug = house.page.locator('.jp-DebuggerBugButton');
+  await bug.locator('xpath=self::*[not(@disabled) and not(@aria-disabled="true")]').waitFor();
+  await bug.click();
+  await house.page.locator('#jp-debugger-sidebar, .jp-DebuggerSidebar').first().waitFor();
+  await house.run(0);
+  await house.cell(0).locator('.jp-OutputArea-output').first().waitFor();
+  await house.run(1);
+  await house.page.locator('.jp-DebuggerCallstack-body li', { hasText: 'smooth' }).first().waitFor();
+  await house.page.locator('.jp-DebuggerVariables').getByText('NdItem').first().waitFor();
+  await house.picture('kernel-debugger');
+  await house.command('debugger:continue');
+});
+
 await main(name => Browser.open(name));

@@ -20,7 +20,8 @@ class Maker:
         self.random, self.dims, self.returns, self.fresh = random.Random(seed), dims, returns, 0
         self.out, self.given = global_("out", "int64"), global_("given", "int64", True)
         self.local = Buffer("s", "int64", "local")
-        self.private = [Buffer("p", "int64", "private", 3, zeroed=True), Buffer("q", "int64", "private", 2, zeroed=True)]
+        self.private = [Buffer("p", "int64", "private", 3, zeroed=True), Buffer("q", "int64", "private", 2,
+            zeroed=True)]
         self.view = Buffer("w", "int64", "private")
         self.uses_view = self.random.random() < 0.3
         self.locals = dict.fromkeys((*VARYING, *UNIFORM, "me", "gid", "n"), "int64")
@@ -166,7 +167,8 @@ class Maker:
         buffers = list(self.private)
         if self.uses_view:
             buffers.append(self.view)
-            body.append(tree.Point(1, self.view, self.private[0], Select("int64", op("<", var("me"), i64(2)), i64(0), i64(1))))
+            body.append(tree.Point(1, self.view, self.private[0], Select("int64", op("<", var("me"), i64(2)), i64(0),
+                i64(1))))
             self.private.append(self.view)
         body += self.group(4) + self.exchange()
         last = var("gid")
@@ -182,10 +184,16 @@ class Maker:
 SPACES = {1: ((24,), (6,)), 2: ((4, 6), (2, 3)), 3: ((2, 4, 3), (2, 2, 3))}
 
 
-def compare(seed, target, folder):
+class Plain(Maker):
+    """The same without barriers."""
+
+    def exchange(self):
+        return [assign("x", load(self.given, var("gid")))]
+
+
+def compare(seed, target, folder, maker=Maker):
     dims = seed % 3 + 1
-    returns = target != "opencl"
-    function = Maker(seed, dims, returns).made()
+    function = maker(seed, dims, maker is Plain or not target.startswith("opencl")).made()
     size, local = SPACES[dims]
     given = np.random.default_rng(seed).integers(-5, 9, int(np.prod(size)))
     want = [0] * len(given)
@@ -195,11 +203,17 @@ def compare(seed, target, folder):
     assert out.tolist() == want, seed
 
 
-@pytest.mark.parametrize("target, seeds", [(trees.TARGETS[0], 24), (trees.TARGETS[1], 120), (trees.TARGETS[2], 9)])
+@pytest.mark.parametrize("target, seeds", list(zip(trees.TARGETS, (24, 120, 9, 40))))
 def test_random_kernels(target, seeds, tmp_path):
-    name = target.values[0]
     if target.marks[0].args[0]:
         pytest.skip(target.marks[0].kwargs["reason"])
     for seed in range(seeds):
-        compare(seed, name, tmp_path)
+        compare(seed, target.values[0], tmp_path)
 
+
+@pytest.mark.parametrize("target, seeds", list(zip(trees.TARGETS, (8, 60, 6, 40))))
+def test_random_kernels_without_barriers(target, seeds, tmp_path):
+    if target.marks[0].args[0]:
+        pytest.skip(target.marks[0].kwargs["reason"])
+    for seed in range(1000, 1000 + seeds):
+        compare(seed, target.values[0], tmp_path, Plain)

@@ -10,7 +10,7 @@ import pytest
 
 import drupe
 from drupe.compiler import text, tree
-from drupe.compiler.tree import Assign, Binary, Buffer, Call, Cast, Const, For, Function, If, Load, Param, Query, Store, Var
+from drupe.compiler.tree import Assign, Binary, Buffer, Call, Const, For, Function, If, Load, Param, Query, Store, Var
 
 # What the engine puts before a text with a table of its own (backends/host/ctext.c).
 PRELUDE = """
@@ -19,6 +19,13 @@ typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3]; } drupe_range_;
 typedef struct { int pointer_, scalar_, reads_; unsigned bytes_; const char *name_, *type_; } drupe_param_;
 typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *params_;
   void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;
+#ifdef __TINYC__ /* one thread runs here */
+static inline void drupe_fence_(void) {}
+#define CAS(N, T) static inline T drupe_cas##N##_(T *at, T expected, T desired) { T old = *at; \\
+  if (old == expected) *at = desired; return old; }
+CAS(32, unsigned)
+CAS(64, unsigned long)
+#endif
 """
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
             "-Wno-unused-but-set-variable", "-Wno-unused-label", "-Wno-sign-compare", "-Wno-tautological-compare",
@@ -27,17 +34,19 @@ COMPILERS = {"gcc": ["gcc", "-std=gnu11", "-O3", "-march=native", "-ffp-contract
                      *WARNINGS], "tcc": ["tcc"]}
 
 
-def has_opencl():
+def has_device(name):
     try:
-        return drupe.Device("opencl:cpu").can_compile("opencl")
-    except (drupe.DeviceNotFoundError, AttributeError, ValueError):
+        return bool(drupe.Device(name))
+    except drupe.DeviceNotFoundError:
         return False
 
 
-TARGETS = [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason="there is no " + name))
-           for name in COMPILERS] + [
-    pytest.param("opencl", marks=pytest.mark.skipif(not has_opencl(), reason="there is no OpenCL CPU device"))]
-HOSTS = TARGETS[:2]
+def _target(name, there):
+    return pytest.param(name, marks=pytest.mark.skipif(not there, reason="there is no " + name))
+
+
+TARGETS = [_target(name, shutil.which(name)) for name in COMPILERS] + [
+    _target(name, has_device(name)) for name in ("opencl:cpu", "opencl:gpu")]
 
 
 # --- Building trees ---
@@ -113,7 +122,8 @@ _RUN = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t,
 
 
 class _Entry(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_size_t), ("params", ctypes.POINTER(_Param)), ("run", _RUN)]
+    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_size_t), ("params", ctypes.POINTER(_Param)), ("run",
+        _RUN)]
 
 
 _COUNTER = itertools.count()
@@ -172,6 +182,9 @@ def run_host(made, args, size, local=None, *, compiler="gcc", folder, chunk=7, p
     return failures
 
 
+_STORED = {"float16": "uint16", "bool": "uint8"}
+
+
 def run_opencl(made, args, size, local=None, device="opencl:cpu"):
     """The same on a driver's device; arrays are copied there and back."""
     import drupe.array as da
@@ -183,23 +196,23 @@ def run_opencl(made, args, size, local=None, device="opencl:cpu"):
         if isinstance(value, np.ndarray):
             there = next((b for a, b in arrays if a is value), None)
             if there is None:
-                there = da.asarray(value, device=device)
+                there = da.asarray(value.view(_STORED.get(value.dtype.name, value.dtype)), device=device)
                 arrays.append((value, there))
             words.append(there)
         elif isinstance(value, tuple):
             words.append(drupe.LocalMemory(int(value[1])))
         else:
-            words.append(value)
+            words.append(np.uint8(value) if value.dtype == bool else value)
     event = getattr(program, made.name)(*words, global_size=tuple(reversed(size)),
                                         local_size=tuple(reversed(local)) if local else None)
     event.wait()
     for value, there in arrays:
-        np.copyto(value, there.asnumpy())
+        np.copyto(value, there.asnumpy().view(value.dtype))
     return failures
 
 
 def run(function, args, size, local=None, *, target, folder, **options):
     """Render for the target, compile, run."""
-    if target == "opencl":
-        return run_opencl(text.render(function, "opencl"), args, size, local)
+    if target.startswith("opencl"):
+        return run_opencl(text.render(function, "opencl"), args, size, local, target)
     return run_host(text.render(function, "c99"), args, size, local, compiler=target, folder=folder, **options)

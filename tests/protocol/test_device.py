@@ -447,6 +447,26 @@ def test_a_launch_far_wider_than_its_arrays_is_told_once(kernel):
     assert kernel.run("twice(a, 16, global_size=n).wait()").text("stderr").count("5000 work-items") == 1
 
 
+def test_a_launch_of_a_kernel_in_python_is_looked_at_too(kernel):
+    """Its work-items are those of the user, whatever the device is given."""
+    if kernel.run(WIDE).status != "ok":
+        pytest.skip("no C compiler on this machine")
+    kernel.run("""
+        from drupe import _engine
+        def slow(space, wait_for, args):
+            plan = (("pointer", (0,)), ("value", (1,), "int32"))
+            launcher.add(args, space, twice, plan, "host_range", (), grain=1 << 30)
+        launcher = _engine._Launcher(None, slow)
+    """)
+    run = kernel.run("for n in (16, 1_000_000, 1_000_000, 2_000_000):\n"
+                     "    launcher(drupe.Range(n), None, (a, 16)).wait()")
+    (line,) = run.text("stderr").splitlines()
+    assert line.startswith("twice (cell [%d], line 2): 1000000 work-items, and the largest array has 16 elements. "
+                           % run.reply["execution_count"])
+    run = kernel.run("launcher(drupe.Range(40, 3000), None, (a, 16)).wait()")
+    assert run.text("stderr").count("3000 work-items") == 1
+
+
 def test_launches_that_may_be_meant_are_not_told(kernel):
     """A range that was rounded up, all pairs of elements, checked mode, and what is no launch over arrays."""
     if kernel.run(WIDE).status != "ok":

@@ -210,3 +210,14 @@ def test_it_explains_itself(fresh):
         assert all(word in result.stdout for word in ("devices", "doctor", "install", "DRUPE_DEVICES"))
     assert command(fresh, "--include-dir").stdout.strip().endswith("include")
     assert command(fresh, "--includes").stdout.startswith("-I")
+
+
+def test_the_quick_compiler(monkeypatch):
+    report = doctor.Report()
+    monkeypatch.setenv("DRUPE_QUICK", "0")
+    doctor.check_quick(report)
+    monkeypatch.delenv("DRUPE_QUICK")
+    doctor.check_quick(report)
+    (_note, told, advice), (mark, text, _) = report.lines
+    assert "DRUPE_QUICK is 0" in told and "C compiler" in advice and report.problems == 0
+    assert mark == "ok" and text.endswith(" ms") or "no quick compiler" in text

@@ -35,10 +35,10 @@ CHECKLIST = {
     "select_from_group": "", "reduce_over_group": "", "exclusive_scan_over_group": "", "inclusive_scan_over_group": "",
     "any_of_group": "", "all_of_group": "",
     "get_global_id": "", "get_local_id": "", "get_group_id": "", "get_global_size": "", "get_local_size": "",
-    "get_num_groups": "", "barrier": "", "CLK_LOCAL_MEM_FENCE": "", "CLK_GLOBAL_MEM_FENCE": "", "DEFAULT_LOCAL_SIZE": "",
+    "get_num_groups": "", "barrier": "", "CLK_LOCAL_MEM_FENCE": "", "CLK_GLOBAL_MEM_FENCE": "",
+    "DEFAULT_LOCAL_SIZE": "",
     "local": "array", "private": "array", "atomic": "add sub min max exch cas",
 }
-RANGES = ["Range", "NdRange"]
 
 
 def ask(space, *functions):
@@ -167,7 +167,8 @@ def test_places_that_are_made_by_hand():
     group.leader = True
     assert group.leader and item.get_sub_group().get_local_id() == 2
     assert repr(item) == "<NdItem 6, 2 of group 1>" and repr(group) == "<Group 1 of 2>"
-    assert repr(Item(Range(4, 5), (2, 3))) == "<Item (2, 3) of (4, 5)>" and repr(SubGroup(5, 8, 4)) == "<SubGroup 1 of 2>"
+    assert repr(Item(Range(4, 5), (2, 3))) == "<Item (2, 3) of (4, 5)>"
+    assert repr(SubGroup(5, 8, 4)) == "<SubGroup 1 of 2>"
 
 
 def test_a_wrong_method_or_dimension_is_explained():
@@ -275,8 +276,8 @@ def test_private_arrays_of_zeros_and_without_values():
 
 @pytest.mark.parametrize("method, given, before, after", [
     ("fetch_add", 3, 5, 8), ("fetch_sub", 3, 5, 2), ("fetch_min", 3, 5, 3), ("fetch_min", 9, 5, 5),
-    ("fetch_max", 9, 5, 9), ("fetch_max", 3, 5, 5), ("fetch_and", 6, 5, 4), ("fetch_or", 6, 5, 7), ("fetch_xor", 6, 5, 3),
-    ("exchange", 7, 5, 7), ("store", 7, None, 7), ("load", None, 5, 5)])
+    ("fetch_max", 9, 5, 9), ("fetch_max", 3, 5, 5), ("fetch_and", 6, 5, 4), ("fetch_or", 6, 5, 7),
+    ("fetch_xor", 6, 5, 3), ("exchange", 7, 5, 7), ("store", 7, None, 7), ("load", None, 5, 5)])
 @pytest.mark.parametrize("races", [False, True])
 def test_operations_of_atomic_refs(method, given, before, after, races):
     found = []
@@ -364,8 +365,8 @@ def together(function, count=8, local=8, sub=4, dtype=int, whole=False, **option
 def test_sub_groups():
     def asked(*methods):
         return [together(lambda group, i: getattr(group, method)(), count=12, local=6) for method in methods]
-    lanes, ranges, numbers, most, counts = asked("get_local_id", "get_local_range", "get_group_id", "get_max_local_range",
-                                                 "get_group_range")
+    lanes, ranges, numbers, most, counts = asked("get_local_id", "get_local_range", "get_group_id",
+                                                 "get_max_local_range", "get_group_range")
     assert lanes == [0, 1, 2, 3, 0, 1] * 2 and ranges == [4, 4, 4, 4, 2, 2] * 2 and numbers == [0, 0, 0, 0, 1, 1] * 2
     assert most == [4] * 12 and counts == [2] * 12
     assert asked("get_local_linear_id", "get_local_linear_range", "get_group_linear_id", "get_group_linear_range") == [
@@ -416,8 +417,9 @@ def test_values_keep_their_type():
     assert set(seen) == {numpy.float32}
 
 
-@pytest.mark.parametrize("op, dtype, first", [("min", numpy.uint8, 255), ("max", numpy.int16, -2**15), ("add", float, 0),
-                                              ("max", numpy.float32, -math.inf), ("min", float, math.inf)])
+@pytest.mark.parametrize("op, dtype, first", [
+    ("min", numpy.uint8, 255), ("max", numpy.int16, -2**15), ("add", float, 0), ("max", numpy.float32, -math.inf),
+    ("min", float, math.inf)])
 def test_the_first_of_an_exclusive_scan(op, dtype, first):
     out = numpy.ones(4, dtype)
 

@@ -5,7 +5,7 @@
 
 #include "core/memory/memory_room.h"
 
-#define DRUPE_ARG_SUMMARY_MOST 12u
+#define DRUPE_ARG_SUMMARY_MOST 24u
 
 typedef struct drupe_work drupe_work;
 typedef struct drupe_arg_summary drupe_arg_summary;

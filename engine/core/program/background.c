@@ -121,7 +121,7 @@ static void run(drupe_build *self)
     drupe_core_built(self->shown, self->status == DRUPE_OK);
 }
 
-static void finish(drupe_build *self)
+static void finish(drupe_build *self, bool releases)
 {
     pthread_mutex_lock(&builds.lock);
     const bool awaited = !is_background(self);
@@ -131,7 +131,7 @@ static void finish(drupe_build *self)
     pthread_cond_broadcast(&builds.ended);
     pthread_mutex_unlock(&builds.lock);
     /* What it drops is the drivers' affair, too, and belongs to it. */
-    build_release(self);
+    if (releases) build_release(self);
     pthread_mutex_lock(&builds.lock);
     builds.awaited -= awaited;
     atomic_fetch_sub(&builds.running, 1);
@@ -145,19 +145,25 @@ static void *thread_main(void *user)
     /* A system that refuses this builds as fast as ever. */
     if (is_background(user)) (void)setpriority(PRIO_PROCESS, (id_t)drupe_thread_id(), last);
     run(user);
-    finish(user);
+    finish(user, true);
     return NULL;
 }
 
-/* On this one. */
+/* On this one, which has the only reference. */
 static void run_here(drupe_build *self)
 {
     if (!atomic_exchange(&self->idle, false)) return;
     run(self);
-    finish(self);
+    finish(self, false);
 }
 
 /* --- Waiting -------------------------------------------------------------------------------------------- */
+
+static void leave_to_waiter(drupe_build *self)
+{
+    atomic_store(&self->references, 1);
+    atomic_store(&self->idle, true);
+}
 
 drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, const drupe_source *source,
                                drupe_build **build)
@@ -176,7 +182,7 @@ drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, con
     if (!quick && drupe_thread_start(&thread, thread_main, self, "drupe-build") == DRUPE_OK)
         pthread_detach(thread);
     else
-        atomic_store(&self->idle, true);
+        leave_to_waiter(self);
     *build = self;
     return DRUPE_OK;
 }

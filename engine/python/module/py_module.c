@@ -201,6 +201,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_view_functions,
                                    drupe_py_wait_functions,
                                    drupe_py_program_functions,
+                                   drupe_py_dispatch_functions,
                                    NULL};
     for (size_t i = 0; tables[i]; i++)
         if (PyModule_AddFunctions(module, tables[i]) < 0) return -1;
@@ -220,7 +221,8 @@ static int module_exec(PyObject *module)
         return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
     if (drupe_py_dtypes_init(module, state) < 0 || drupe_py_operations_init(module, state) < 0) return -1;
-    if (drupe_py_ext_init(module, state) < 0 || members_init(state) < 0) return -1;
+    if (drupe_py_call_kernel_init(module) < 0 || drupe_py_ext_init(module, state) < 0 || members_init(state) < 0)
+        return -1;
     return drupe_py_link_init(module, state);
 }
 

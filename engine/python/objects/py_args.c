@@ -280,7 +280,9 @@ static bool waits_add(drupe_py_state *state, PyObject *object, drupe_py_waits *w
 bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits *waits)
 {
     *waits = (drupe_py_waits){NULL, 0};
-    if (!drupe_py_given(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0)) return true;
+    if (!drupe_py_given(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0) ||
+        (PyList_CheckExact(object) && PyList_GET_SIZE(object) == 0))
+        return true;
     bool one = drupe_py_is(state, object, DRUPE_PY_TYPE_Event);
     PyObject *events = one ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
     if (!events) {

@@ -61,6 +61,9 @@
     X(x)                                                                                                     \
     X(x1)                                                                                                    \
     X(x2)                                                                                                    \
+    X(_dtype)                                                                                                \
+    X(_launcher)                                                                                             \
+    X(_nbytes)                                                                                               \
     X(__sycl_usm_array_interface__)
 
 #endif

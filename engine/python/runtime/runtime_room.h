@@ -54,6 +54,7 @@ typedef enum drupe_py_name {
     X(Operation)                                                                                             \
     X(Range)                                                                                                 \
     X(NdRange)                                                                                               \
+    X(Launcher)                                                                                              \
     X(View)
 
 typedef enum drupe_py_type {
@@ -91,12 +92,14 @@ typedef struct drupe_py_state {
     PyObject *errors[DRUPE_STATUS_COUNT];
     PyObject *names[DRUPE_PY_NAME_COUNT];
     PyObject *dtypes[DRUPE_DTYPE_COUNT];
-    PyObject *handlers;      /* dict: number of a queue to its on_error */
-    PyObject *numpy_generic; /* numpy.generic once numpy was seen, else NULL */
-    PyObject *chosen;        /* the ContextVar of `with drupe.device(...)` */
-    PyObject *enums;         /* the module drupe.enums once it was needed, else NULL */
-    PyObject *unread;        /* what share.c raised last of a view that could not be given, or NULL */
-    PyObject *look;          /* a Python function that does nothing: see interrupted() of wait.c */
+    PyObject *handlers;                       /* dict: number of a queue to its on_error */
+    PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
+    PyObject *numpy_types[DRUPE_DTYPE_COUNT]; /* its types of scalars, numpy.int8 and so on, from then on */
+    PyObject *local_accessor; /* the class of kernels' local memory once the dispatch was told, else NULL */
+    PyObject *chosen;         /* the ContextVar of `with drupe.device(...)` */
+    PyObject *enums;          /* the module drupe.enums once it was needed, else NULL */
+    PyObject *unread;         /* what share.c raised last of a view that could not be given, or NULL */
+    PyObject *look;           /* a Python function that does nothing: see interrupted() of wait.c */
     PyObject *spares[DRUPE_PY_SPARES];  /* memory of Events that are gone, for the next ones */
     const void *unread_of;              /* the Array of `unread`; never followed */
     int nspares;                        /* -1: the module is cleared, none are kept */

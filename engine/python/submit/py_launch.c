@@ -245,50 +245,6 @@ typedef struct launch_words {
     uint64_t words[STACK_ARGS];
 } launch_words;
 
-static inline bool small_int(PyObject *object, int64_t *value)
-{
-    if (!PyLong_CheckExact(object)) return false;
-#if PY_VERSION_HEX >= 0x030C0000
-    if (!PyUnstable_Long_IsCompact((PyLongObject *)object)) return false;
-    *value = PyUnstable_Long_CompactValue((PyLongObject *)object);
-#else
-    Py_ssize_t digits = Py_SIZE(object);
-    if (digits < -1 || digits > 1) return false;
-    *value = digits == 0 ? 0 : digits * (int64_t)((PyLongObject *)object)->ob_digit[0];
-#endif
-    return true;
-}
-
-static inline bool quick_number(PyObject *object, unsigned scalar, uint64_t *word)
-{
-    int64_t integer;
-    float single;
-    *word = 0;
-    switch (scalar) {
-    case DRUPE_SCALAR_I32:
-    case DRUPE_SCALAR_U32:
-        /* A small int has 30 bits. */
-        if (!small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U32)) return false;
-        memcpy(word, &(int32_t){(int32_t)integer}, 4);
-        return true;
-    case DRUPE_SCALAR_I64:
-    case DRUPE_SCALAR_U64:
-        if (!small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U64)) return false;
-        memcpy(word, &integer, 8);
-        return true;
-    case DRUPE_SCALAR_F32:
-        if (!PyFloat_CheckExact(object)) return false;
-        single = (float)PyFloat_AS_DOUBLE(object);
-        memcpy(word, &single, 4);
-        return !Py_IS_INFINITY(single);
-    case DRUPE_SCALAR_F64:
-        if (!PyFloat_CheckExact(object)) return false;
-        memcpy(word, &(double){PyFloat_AS_DOUBLE(object)}, 8);
-        return true;
-    default: return false;
-    }
-}
-
 static inline bool quick_usm(launch_words *all, size_t index, drupe_queue *queue, drupe_memory *memory,
                              void *pointer)
 {
@@ -323,7 +279,7 @@ static inline bool quick_args(const drupe_py_state *state, const drupe_py_launch
     for (size_t i = 0; i < launch->nargs; i++) {
         bool taken = forms[i] & POINTS_TO
                          ? quick_pointer(state, launch->args[i], forms[i] & ~POINTS_TO, all, i)
-                         : quick_number(launch->args[i], forms[i], &all->words[i]);
+                         : drupe_py_quick_number(launch->args[i], forms[i], &all->words[i]);
         if (!taken) return false;
     }
     return true;
@@ -380,29 +336,27 @@ static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *
 
 /* --- The launch ---------------------------------------------------------------------------------------- */
 
-/* `words`, or `args` where that is NULL. */
-static inline drupe_status submit_now(const drupe_submission *submission, const drupe_py_launch *launch,
-                                      const drupe_range *range, const uint64_t *words, const drupe_arg *args,
+static inline drupe_status submit_now(const drupe_submission *submission, const drupe_py_kernel *kernel,
+                                      const drupe_range *range, const drupe_py_launch_args *args,
                                       drupe_event **event)
 {
-    drupe_kernel *kernel = launch->kernel->kernel;
-    if (words) return drupe_submit_words(submission, kernel, range, words, event);
-    return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
+    if (args->words) return drupe_submit_words(submission, kernel->kernel, range, args->words, event);
+    return drupe_submit_kernel(submission, kernel->kernel, range, args->args, args->count, event);
 }
 
 /* May compile: on this thread, or later on the driver's, where only an event tells that work has not begun.
  */
-static drupe_status submit_first(const drupe_submission *submission, const drupe_py_launch *launch,
-                                 const drupe_range *range, const uint64_t *words, const drupe_arg *args,
+static drupe_status submit_first(const drupe_submission *submission, const drupe_py_kernel *kernel,
+                                 const drupe_range *range, const drupe_py_launch_args *args,
                                  drupe_event **event)
 {
     drupe_event *own = NULL, **wanted = event;
     void *shown = submission->nwaits > 0
                       ? NULL
-                      : drupe_py_launching(drupe_kernel_name(launch->kernel->kernel), submission->queue);
+                      : drupe_py_launching(drupe_kernel_name(kernel->kernel), submission->queue);
     if (shown && !event) wanted = &own;
     PyThreadState *thread = drupe_py_site_leave();
-    drupe_status status = submit_now(submission, launch, range, words, args, wanted);
+    drupe_status status = submit_now(submission, kernel, range, args, wanted);
     if (shown) drupe_py_launched(shown, status == DRUPE_OK ? *wanted : NULL);
     drupe_py_site_return(thread);
     drupe_event_release(own);
@@ -410,15 +364,15 @@ static drupe_status submit_first(const drupe_submission *submission, const drupe
 }
 
 /* Whether nothing has to be compiled for it. */
-static inline bool is_warm(drupe_py_state *state, const drupe_queue *queue, const drupe_py_launch *launch,
+static inline bool is_warm(drupe_py_state *state, const drupe_queue *queue, drupe_py_kernel *kernel,
                            const drupe_range *range)
 {
-    drupe_py_last_call *last = &launch->kernel->last;
+    drupe_py_last_call *last = &kernel->last;
     uint32_t number = drupe_queue_number(queue);
     bool again = range == &last->range;
     if (again && last->warm_on == number) return true;
     /* Some drivers compile a kernel again for each local size when it is first launched. */
-    uint64_t key = (uint64_t)(uintptr_t)launch->kernel->kernel ^ ((uint64_t)range->local[0] << 48) ^
+    uint64_t key = (uint64_t)(uintptr_t)kernel->kernel ^ ((uint64_t)range->local[0] << 48) ^
                    ((uint64_t)range->local[1] << 40) ^ ((uint64_t)range->local[2] << 32);
     /* A second queue's launch may have to wait for one on the first. */
     key ^= number * UINT64_C(0x9e3779b97f4a7c15);
@@ -427,19 +381,30 @@ static inline bool is_warm(drupe_py_state *state, const drupe_queue *queue, cons
     return warm;
 }
 
-static inline bool submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
-                          const drupe_range *range, const uint64_t *words, const drupe_arg *args,
-                          drupe_event **event)
+static inline drupe_status submit_paced(drupe_py_state *state, drupe_submission *submission,
+                                        drupe_py_kernel *kernel, const drupe_range *range,
+                                        const drupe_py_launch_args *args, drupe_event **event)
 {
     const drupe_range kept = *range; /* the GIL may be given up */
-    bool warm = is_warm(state, submission->queue, launch, range);
+    bool warm = is_warm(state, submission->queue, kernel, range);
     /* Or the engine would have to find out who holds the GIL. */
     if (warm && !submission->site) submission->site = drupe_py_site();
-    drupe_status status = drupe_queue_pace(submission->queue);
-    if (status == DRUPE_OK) {
-        status = warm ? submit_now(submission, launch, &kept, words, args, event)
-                      : submit_first(submission, launch, &kept, words, args, event);
-    }
+    DRUPE_TRY(drupe_queue_pace(submission->queue));
+    return warm ? submit_now(submission, kernel, &kept, args, event)
+                : submit_first(submission, kernel, &kept, args, event);
+}
+
+drupe_status drupe_py_launch_submit(drupe_py_state *state, drupe_submission *submission,
+                                    drupe_py_kernel *kernel, const drupe_range *range,
+                                    const drupe_py_launch_args *args, drupe_event **event)
+{
+    return submit_paced(state, submission, kernel, range, args, event);
+}
+
+static inline bool submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
+                          const drupe_range *range, const drupe_py_launch_args *args, drupe_event **event)
+{
+    drupe_status status = submit_paced(state, submission, launch->kernel, range, args, event);
     if (status == DRUPE_OK) return true;
     if (status != DRUPE_E_INVALID || !drupe_py_wrong_device(state, launch, submission->queue))
         drupe_py_raise_on(state, submission->queue);
@@ -456,7 +421,8 @@ static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, co
     if (!drupe_py_waits_arg(state, launch->wait_for, &waits)) return false;
     drupe_submission submission = {.waits = waits.events, .nwaits = waits.count};
     submission.queue = launch->queue ? launch->queue : target.queue ? target.queue : launch->kernel->queue;
-    bool good = submit(state, &submission, launch, range, NULL, args, event);
+    const drupe_py_launch_args all = {.args = args, .count = launch->nargs};
+    bool good = submit(state, &submission, launch, range, &all, event);
     drupe_py_waits_clear(&waits);
     return good;
 }
@@ -512,5 +478,6 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
     }
     drupe_submission submission = {.memories = all.memories, .site = site};
     submission.queue = launch->queue ? launch->queue : all.queue ? all.queue : launch->kernel->queue;
-    return submit(state, &submission, launch, range, all.words, NULL, event);
+    const drupe_py_launch_args args = {.words = all.words};
+    return submit(state, &submission, launch, range, &args, event);
 }

@@ -36,6 +36,67 @@ typedef struct drupe_py_launch {
 uint8_t drupe_py_launch_form(const drupe_arg_info *info);
 bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, drupe_event **event);
 
+/* Arguments as the engine takes them: the words of drupe_submit_words(), or, where that is NULL, `args`. */
+typedef struct drupe_py_launch_args {
+    const uint64_t *words;
+    const drupe_arg *args;
+    size_t count; /* of `args` */
+} drupe_py_launch_args;
+/* The last step of every launch: it is paced, and the first one of its kind, which may have to compile, runs
+ * without the GIL. No exception is set on failure. */
+drupe_status drupe_py_launch_submit(drupe_py_state *state, drupe_submission *submission,
+                                    drupe_py_kernel *kernel, const drupe_range *range,
+                                    const drupe_py_launch_args *args, drupe_event **event);
+
+/* The value of an int that is small. */
+static inline bool drupe_py_small_int(PyObject *object, int64_t *value)
+{
+    if (!PyLong_CheckExact(object)) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!PyUnstable_Long_IsCompact((PyLongObject *)object)) return false;
+    *value = PyUnstable_Long_CompactValue((PyLongObject *)object);
+#else
+    Py_ssize_t digits = Py_SIZE(object);
+    if (digits < -1 || digits > 1) return false;
+    *value = digits == 0 ? 0 : digits * (int64_t)((PyLongObject *)object)->ob_digit[0];
+#endif
+    return true;
+}
+
+/* The usual numbers, a small int or a float, as a word for a parameter of this drupe_scalar_type. False
+ * without an exception: it is another one, or does not fit. */
+static inline bool drupe_py_quick_number(PyObject *object, unsigned scalar, uint64_t *word)
+{
+    int64_t integer;
+    float single;
+    *word = 0;
+    switch (scalar) {
+    case DRUPE_SCALAR_I32:
+    case DRUPE_SCALAR_U32:
+        /* A small int has 30 bits. */
+        if (!drupe_py_small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U32))
+            return false;
+        memcpy(word, &(int32_t){(int32_t)integer}, 4);
+        return true;
+    case DRUPE_SCALAR_I64:
+    case DRUPE_SCALAR_U64:
+        if (!drupe_py_small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U64))
+            return false;
+        memcpy(word, &integer, 8);
+        return true;
+    case DRUPE_SCALAR_F32:
+        if (!PyFloat_CheckExact(object)) return false;
+        single = (float)PyFloat_AS_DOUBLE(object);
+        memcpy(word, &single, 4);
+        return !Py_IS_INFINITY(single);
+    case DRUPE_SCALAR_F64:
+        if (!PyFloat_CheckExact(object)) return false;
+        memcpy(word, &(double){PyFloat_AS_DOUBLE(object)}, 8);
+        return true;
+    default: return false;
+    }
+}
+
 /* Methods of Queue. */
 PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

@@ -8,7 +8,8 @@ from drupe.compiler import tree
 
 @functools.cache
 def _fields(kind):
-    return tuple(one.name for one in dataclasses.fields(kind) if one.name not in ("type", "line", "function"))
+    return tuple(one.name for one in dataclasses.fields(kind) if one.type not in (str, int, bool) and
+                 one.name != "function")
 
 
 def parts(node):
@@ -23,13 +24,16 @@ def parts(node):
 
 def nodes(*roots):
     """These nodes and all below them, Buffers left out."""
-    todo = list(reversed(roots))
+    todo = [node for node in reversed(roots) if not isinstance(node, tree.Buffer)]
     while todo:
         node = todo.pop()
-        if isinstance(node, tree.Buffer):
-            continue
         yield node
-        todo.extend(reversed(list(parts(node))))
+        for name in reversed(_fields(type(node))):
+            value = getattr(node, name)
+            if isinstance(value, (tree.Expr, tree.Stmt)):
+                todo.append(value)
+            elif isinstance(value, list):
+                todo += [one for one in reversed(value) if isinstance(one, (tree.Expr, tree.Stmt))]
 
 
 class Occurrences:
@@ -171,3 +175,44 @@ def without_else(stmts, fresh):
     if any(getattr(node, "body", None) and node.other for node in nodes(*stmts)):
         return many(stmts, None)
     return stmts
+
+
+def rebuilt(node, change):
+    """A copy of a node with `change` made of each Var and For in it, inner ones first."""
+    fields = {}
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, (tree.Expr, tree.Stmt)):
+            fields[name] = rebuilt(value, change)
+        elif isinstance(value, list):
+            fields[name] = [rebuilt(one, change) if isinstance(one, (tree.Expr, tree.Stmt)) else one for one in value]
+    return change(dataclasses.replace(node, **fields))
+
+
+def loops_apart(stmts, seen, fresh):
+    """The statements with a variable for each loop, where several loops have one and nothing else reads it.
+    `fresh(name)` makes another of the name."""
+    loops, counts, inside = {}, seen.of_all(stmts), Counter()
+    todo = list(stmts)
+    while todo:
+        stmt = todo.pop()
+        todo += [one for body in bodies(stmt) for one in body]
+        if isinstance(stmt, tree.For):
+            loops.setdefault(stmt.var, []).append(stmt)
+            inside[stmt.var] += 1 + seen.of_all(stmt.body)[stmt.var]
+    several = {name for name, found in loops.items() if len(found) > 1 and inside[name] == counts[name] and
+               not any(name in assigned(one.body) for one in found)}
+    if not several:
+        return stmts
+
+    def change(node):
+        if not isinstance(node, tree.For) or node.var not in several:
+            return node
+        old, new = node.var, fresh(node.var)
+
+        def renamed(inner):
+            return dataclasses.replace(inner, name=new) if isinstance(inner, tree.Var) and inner.name == old else inner
+
+        return dataclasses.replace(node, var=new, body=[rebuilt(one, renamed) for one in node.body])
+
+    return [rebuilt(stmt, change) for stmt in stmts]

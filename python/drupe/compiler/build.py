@@ -4,9 +4,9 @@ import threading
 from drupe.compiler import kernels, launch, text, tree
 from drupe.compiler.messages import KernelError
 
-_ROUNDS = 32  # what a loop counts for
+ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
-_PATIENT = 4_000_000  # operations above which a launch waits for the better tier
+_PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 
 
 def compile(kernel, kinds, dims, grouped, device, checked=False):
@@ -19,19 +19,22 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
                          device_name=device.name, checked=checked)
     variant = launch.Variant(made, text.render(made, dialect), device)
     variant.watched, variant.kinds = made.watched, kinds
-    variant.cost = sum(_cost(stmt) for stmt in made.body)
-    variant.grain = max(16, _GRAIN // max(1, variant.cost))
+    variant.cost = sum(cost(stmt) for stmt in made.body)
+    variant.grain = kernel.grain or max(1, _GRAIN // max(1, variant.cost))
     variant.form = ("host_" if dialect == "c99" else "") + ("groups" if grouped else "range")
     variant.local = None if grouped else launch.local_for(kernel, device, dims)
     return variant
 
 
-def _cost(node):
+def cost(node):
     """Operations of a statement, where a loop runs for a fixed number of rounds."""
     total = 1
     for child in tree.children(node):
-        total += _cost(child)
-    return total * (_ROUNDS if isinstance(node, (tree.For, tree.While)) else 1)
+        total += cost(child)
+    if isinstance(node, tree.For):
+        ends = [one.value for one in (node.start, node.stop, node.step) if isinstance(one, tree.Const)]
+        return total * (max(1, len(range(*ends))) if len(ends) == 3 else ROUNDS)
+    return total * (ROUNDS if isinstance(node, tree.While) else 1)
 
 
 def make(kernel, variant, queue, work):
@@ -47,37 +50,53 @@ def make(kernel, variant, queue, work):
 
 
 def _make_on_host(kernel, variant, queue, work):
+    """The quick tier for a small launch, or where there is no other; and the simulator where there is none at all."""
+    quick = _program(variant, queue, " -drupe-quick") if work < _PATIENT else None
+    if quick is not None:
+        _take(variant, quick, "quick")
+        threading.Thread(target=_better, args=(kernel, variant, queue), name="drupe-kernel-build", daemon=True).start()
+        return
+    best = _program(variant, queue)
+    if best is None and work >= _PATIENT:
+        quick = _program(variant, queue, " -drupe-quick")
+    if best is not None or quick is not None:
+        _take(variant, best or quick, "best" if best else "quick")
+    else:
+        variant.tier = "simulator"
+
+
+def _program(variant, queue, more=""):
+    """The variant's program by one of the tiers, or None where that is not there. What the quick one cannot take is
+    None, too: the other one can, or says why not."""
     import drupe
 
-    if work < _PATIENT:
-        try:
-            variant.program = drupe.Program(variant.text.text, queue=queue, language="c",
-                                            options="-drupe-table -drupe-quick")
-        except drupe.UnsupportedError:
-            pass  # no quick tier here
-        else:
-            variant.kernel, variant.tier = variant.program[variant.text.name], "quick"
-            threading.Thread(target=_better, args=(kernel, variant, queue), name="drupe-kernel-build",
-                             daemon=True).start()
-            return
-    _best(variant, queue)
+    try:
+        return drupe.Program(variant.text.text, queue=queue, language="c", options="-drupe-table" + more)
+    except drupe.UnsupportedError:
+        return None
+    except drupe.BuildError:
+        if more:
+            return None
+        raise
 
 
-def _best(variant, queue):
-    import drupe
-
-    program = drupe.Program(variant.text.text, queue=queue, language="c", options="-drupe-table")
-    variant.program, variant.kernel, variant.tier = program, program[variant.text.name], "best"
+def _take(variant, program, tier):
+    variant.program, variant.kernel, variant.tier = program, program[variant.text.name], tier
 
 
 def _better(kernel, variant, queue):
     """The better tier takes the quick one's place; where it fails, the quick one stays."""
     import drupe
 
-    before = variant.kernel
     try:
-        _best(variant, queue)
+        program = _program(variant, queue)
     except drupe.DeviceError as error:
         variant.problem = error
-    else:
+        return
+    if program is None:
+        variant.problem = "there is no C compiler"
+        return
+    with kernel._lock:
+        before = variant.kernel
+        _take(variant, program, "best")
         kernel._launcher.replace(before, variant.kernel)

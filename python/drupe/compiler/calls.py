@@ -140,6 +140,8 @@ def _print(low, args, named):
         raise KernelError("DK008", "print() takes no keywords in a kernel.")
     parts = []
     for one in args:
+        if parts:
+            parts.append(" ")
         if isinstance(one, Known) and isinstance(one.value, str):
             parts.append(one.value)
         elif isinstance(one, Number):
@@ -162,10 +164,6 @@ def _pow(low, args, named):
     return operators.binary(low, "**", *mathematics.numbers("pow", args, 2))
 
 
-def _hypot(low, args, named):
-    return mathematics.FUNCTIONS["hypot"](low, "hypot", args, True)
-
-
 # --- drupe.kernel_api --------------------------------------------------------------------------------------
 
 def _enumerated(value, what):
@@ -178,18 +176,16 @@ def _enumerated(value, what):
 
 
 def _barrier(low, args, named):
+    """group_barrier(group, fence_scope) orders local and global memory; barrier(flags) what its flags say."""
     args = [*args, *named.values()]
-    group = "work"
-    if args and isinstance(args[0], Place):
-        group = "sub" if args[0].kind == "SubGroup" else "work"
-        scope = 2 if len(args) < 2 else _enumerated(args[1], "The scope of a barrier")
-    else:
-        scope = 3 if args and _enumerated(args[0], "The argument of barrier()") & 2 else 2
+    of_group = bool(args) and isinstance(args[0], Place)
+    group = "sub" if of_group and args[0].kind == "SubGroup" else "work"
+    flags = 3 if of_group or not args else _enumerated(args[0], "The argument of barrier()")
     if not low.unit.grouped:
         raise KernelError("DK015", "A barrier needs work-groups, and this kernel is launched over a Range.",
                           "Launch it over an NdRange(global_size, local_size).")
     low.function.barriers = True
-    low.emit(tree.Barrier(low.line, max(2, scope), group))
+    low.emit(tree.Barrier(low.line, 3 if flags & 2 else 2, group))
     return Known(None)
 
 
@@ -219,11 +215,25 @@ def _memory(space, what):
         if "shape" not in given or "dtype" not in given:
             raise KernelError("DK008", "%s takes a shape and a dtype." % what)
         if space == tree.LOCAL and not low.unit.grouped:
-            raise KernelError("DK015", "Local memory belongs to a work-group, and this kernel is launched over a Range.",
+            raise KernelError("DK015", "Local memory belongs to a work-group, and a Range has none.",
                               "Launch it over an NdRange(global_size, local_size).")
         zeroed = given.get("fill_zeros")
         return places.make(low, places.shape_of(given["shape"], what), _dtype(given["dtype"]), space,
                            bool(zeroed is not None and zeroed.const))
+    return function
+
+
+def _numpys_memory(zeroed):
+    """numpy.zeros() and numpy.empty(): a private array."""
+    def function(low, args, named):
+        given = {"dtype": Known(float), **dict(zip(("shape", "dtype"), args), **named)}
+        if set(given) != {"shape", "dtype"}:
+            raise KernelError("DK008", "In a kernel, an array of its own takes a shape and a dtype.")
+        made = places.make(low, places.shape_of(given["shape"], "private array"), _dtype(given["dtype"]), tree.PRIVATE)
+        if zeroed:  # here, as it may be made once in each round of a loop
+            low.written(made.buffer)
+            places.fill(low, made, constant(0))
+        return made
     return function
 
 
@@ -295,29 +305,35 @@ def _old_atomic(op):
     return function
 
 
-def _sub_group(op, count):
+def _sub_group(op, default=None):
+    """A function of a sub-group: (group, x), or (group, x, number) where there is a default of the number."""
     def function(low, args, named):
-        args = [*args, *named.values()]
-        group, *rest = args
-        if not (isinstance(group, Place) and group.kind == "SubGroup"):
-            raise KernelError("DK018", "Compiled kernels have this operation for sub-groups, not for whole work-groups.",
-                              "Use item.get_sub_group(), or local memory and barriers.")
-        rest = mathematics.numbers(op, rest[:count], count)
+        group, x, *rest = [*args, *named.values()]
+        _need_sub_group(group)
+        (x,) = mathematics.numbers(op, [x])
         if op in ("any", "all"):
-            return Number(BOOL, tree.SubGroup("bool", op, [operators.truth(low, rest[0])]))
-        tail = [operators.cast(low, one, INT).expr for one in rest[1:]]
-        return low.kept_once(Number(rest[0].scalar, tree.SubGroup(rest[0].expr.type, op, [rest[0].expr, *tail])))
+            return Number(BOOL, tree.SubGroup("bool", op, [operators.truth(low, x)]))
+        if default is not None:
+            rest = mathematics.numbers(op, rest or [constant(default)], 1)
+        tail = [operators.cast(low, one, INT).expr for one in rest]
+        return low.kept_once(Number(x.scalar, tree.SubGroup(x.expr.type, op, [x.expr, *tail])))
     return function
 
 
-def _sub_reduce(scan):
+def _need_sub_group(group):
+    if not (isinstance(group, Place) and group.kind == "SubGroup"):
+        raise KernelError("DK018", "Compiled kernels have this operation for sub-groups, not for whole work-groups.",
+                          "Use item.get_sub_group(), or local memory and barriers.")
+
+
+def _sub_reduce(kind):
     def function(low, args, named):
-        group, x, how = [*args, *named.values()]
+        group, x, how = [*args, *named.values(), Known("add")][:3]
         name = getattr(how.value, "__name__", how.value) if isinstance(how, Known) else ""
         word = {"plus": "add", "minimum": "min", "maximum": "max", "sum": "add"}.get(name, name)
         if word not in ("add", "min", "max"):
             raise KernelError("DK014", "The operation of a sub-group is one of \"add\", \"min\", \"max\".")
-        return _sub_group("%s_%s" % (scan, word), 1)(low, [group, x], {})
+        return _sub_group("%s_%s" % (kind, word))(low, [group, x], {})
     return function
 
 
@@ -357,12 +373,12 @@ _API = {"group_barrier": _barrier, "barrier": _barrier, "atomic_fence": _fence, 
         "atomic.add": _old_atomic("add"), "atomic.sub": _old_atomic("sub"), "atomic.min": _old_atomic("min"),
         "atomic.max": _old_atomic("max"), "atomic.cas": _old_atomic("compare_exchange"),
         "atomic.exch": _old_atomic("exchange"),
-        "group_broadcast": _sub_group("broadcast", 2), "select_from_group": _sub_group("shuffle", 2),
-        "permute_group_by_xor": _sub_group("shuffle_xor", 2), "shift_group_left": _sub_group("shuffle_down", 2),
-        "shift_group_right": _sub_group("shuffle_up", 2), "reduce_over_group": _sub_reduce("reduce"),
+        "group_broadcast": _sub_group("broadcast", 0), "select_from_group": _sub_group("shuffle", 0),
+        "permute_group_by_xor": _sub_group("shuffle_xor", 1), "shift_group_left": _sub_group("shuffle_down", 1),
+        "shift_group_right": _sub_group("shuffle_up", 1), "reduce_over_group": _sub_reduce("reduce"),
         "exclusive_scan_over_group": _sub_reduce("scan_exclusive"),
-        "inclusive_scan_over_group": _sub_reduce("scan_inclusive"), "any_of_group": _sub_group("any", 1),
-        "all_of_group": _sub_group("all", 1)}
+        "inclusive_scan_over_group": _sub_reduce("scan_inclusive"), "any_of_group": _sub_group("any"),
+        "all_of_group": _sub_group("all")}
 
 
 def _mathematical(name, weak):
@@ -375,18 +391,10 @@ def _mathematical(name, weak):
 @functools.lru_cache(maxsize=None)
 def _fixed():
     """id of a function → what lowers it. The functions live as long as their modules."""
-    import cmath
-
-    import numpy
-
     from drupe import kernel_api
 
     table = {id(getattr(builtins, name)): function for name, function in _BUILTINS.items()}
     table[id(abs)], table[id(round)] = _mathematical("abs", True), _mathematical("round", True)
-    for module, weak in ((math, True), (cmath, True), (numpy, False)):
-        for name in mathematics.FUNCTIONS:
-            if hasattr(module, name):
-                table[id(getattr(module, name))] = _mathematical(name, weak)
     for name, function in _API.items():
         thing = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), kernel_api)
         if thing is not None:
@@ -395,14 +403,16 @@ def _fixed():
 
 
 def _table():
-    """The fixed functions, and those of modules that the user has imported meanwhile."""
+    """The fixed functions, and those of modules that the user has imported meanwhile: none is imported for this."""
     table = _fixed()
-    for module in ("drupe.array", "scipy.special"):
+    for module in ("math", "cmath", "numpy", "drupe.array", "scipy.special"):
         there = sys.modules.get(module)
         if there is not None and module not in table:
             table[module] = True
             for name in mathematics.FUNCTIONS:
                 thing = getattr(there, name, None)
                 if callable(thing):
-                    table.setdefault(id(thing), _mathematical(name, False))
+                    table.setdefault(id(thing), _mathematical(name, module in ("math", "cmath")))
+            if module == "numpy":
+                table[id(there.zeros)], table[id(there.empty)] = _numpys_memory(True), _numpys_memory(False)
     return table

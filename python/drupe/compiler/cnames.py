@@ -1,27 +1,29 @@
 """Names in C text: the user's, unless C or a macro has them."""
 import re
 
-_C = """auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof _Bool
-bool true false NULL main linux unix i386 errno signbit isnan isinf isfinite size_t ptrdiff_t
+_C = """auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof
+_Bool bool true false NULL main linux unix i386 errno signbit isnan isinf isfinite size_t ptrdiff_t
 i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 c64 c128"""
 _OPENCL = """kernel global local constant private generic read_only write_only read_write half uchar ushort uint ulong
 uintptr_t intptr_t event_t sampler_t pipe complex imaginary image1d_t image2d_t image3d_t queue_t
 NAN INFINITY HUGE_VAL HUGE_VALF MAXFLOAT"""
-_OPENCL_FUNCTIONS = """acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi
+# Of OpenCL's and of C's libraries; a compiler calls the last few by itself.
+_FUNCTIONS = """acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi
 erfc erf exp exp2 exp10 expm1 fabs fdim floor fma fmax fmin fmod fract frexp hypot ilogb ldexp lgamma lgamma_r log log2
-log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin sincos sinh
-sinpi sqrt tan tanh tanpi tgamma trunc abs abs_diff add_sat hadd rhadd clamp clz ctz mad_hi mad_sat max min mul_hi rotate
-sub_sat upsample popcount mad24 mul24 degrees mix radians step smoothstep sign cross dot distance length normalize
-fast_distance fast_length fast_normalize isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater
-isfinite isinf isnan isnormal isordered isunordered signbit any all bitselect select shuffle shuffle2 printf barrier
-mem_fence read_mem_fence write_mem_fence prefetch vec_step work_group_barrier"""
+log10 log1p logb mad maxmag minmag modf nan nextafter pow pown powr remainder remquo rint rootn round rsqrt sin sincos
+sinh sinpi sqrt tan tanh tanpi tgamma trunc abs abs_diff add_sat hadd rhadd clamp clz ctz mad_hi mad_sat max min mul_hi
+rotate sub_sat upsample popcount mad24 mul24 degrees mix radians step smoothstep sign cross dot distance length
+normalize fast_distance fast_length fast_normalize isequal isnotequal isgreater isgreaterequal isless islessequal
+islessgreater isfinite isinf isnan isnormal isordered isunordered signbit any all bitselect select shuffle
+shuffle2 printf barrier mem_fence read_mem_fence write_mem_fence prefetch vec_step work_group_barrier
+memcpy memmove memset memcmp dprintf abort alloca"""
 # Macros of all sorts, OpenCL's vector types and conversions, and our own names.
 _PATTERN = re.compile(r"__.*|_[A-Z].*|drupe_.*|(u?(char|short|int|long)|float|double|half|bool)\d+(x\d+)?|"
                       r"(CL|CLK|M|FLT|DBL|INT|UINT|LONG|ULONG|CHAR|UCHAR|SHRT|USHRT|HALF|FP|cl|khr)_.*|"
                       r"(as|convert|native|half|vload|vstore|atomic|atom|get|async|read|write|sub|work|wait)_.*")
 _WORDS = frozenset((_C + " " + _OPENCL).split())
-_FUNCTION_WORDS = frozenset(_OPENCL_FUNCTIONS.split())
+_FUNCTION_WORDS = frozenset(_FUNCTIONS.split())
 
 
 def _plain(name):

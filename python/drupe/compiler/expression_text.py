@@ -179,6 +179,8 @@ class Expressions:
             text = "(i32)" + text  # C leaves open what a narrower cast of a larger number gives
         elif have in types.FLOATS and want == "uint32":
             text = "(i64)" + text
+        elif have in _SMALL and want in _SMALL and have in types.SIGNED:
+            text = "(i32)" + text  # libtcc 0.9.27 keeps the sign of an int8 in memory that becomes a uint16
         return _parenthesised("(%s)%s" % (C_TYPES[want], text), 14, least)
 
     def _to_half(self, a):

@@ -1,40 +1,45 @@
 """Kernels that look at what they do: `assert`, and every index where `checked=True`.
 
 Such a kernel has one more argument, a record of what failed first. A host function behind it on the queue reads the
-record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It names the
-work-item and the line, and holds what simulator.replay() needs to run that work-group again.
+record and raises: so the failure comes as any other of a device does, in the cell that launched the kernel. It
+names the work-item and the line, and holds what a replay of that work-group needs.
 """
+from drupe.compiler import careful
+
 ASSERT, BOUNDS = 1, 2
 _FIELDS = 5  # code, line, linear global id, two values
+recent = {}  # by the names of kernels, the last launches without checks that can be run again
 _LIMIT = 1 << 28  # bytes of arguments that are copied for a replay
 
 
 class Launch:
-    """One launch of a kernel, as it can be run again: `args` are those that it had, where `copied` says which are
-    copies that were made before."""
+    """One launch of a kernel, as it can be run again: `changed` are the places of arguments that it may write,
+    `copied` those of them whose `args` are copies that were made before."""
 
     def __init__(self, kernel, variant, space, args):
         self.kernel, self.variant, self.space = kernel, variant, space
         self.args, self.copied = tuple(args), set()
+        self.changed = {param.source[1][0] for param in variant.function.params
+                        if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
 
     def keep(self, limit=_LIMIT):
         """Copy what the kernel may write, as long as it is not more than `limit` bytes."""
-        changed = {param.source[1][0] for param in self.variant.function.params
-                   if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
         args, room = list(self.args), limit
-        for at in sorted(changed):
+        for at in sorted(self.changed):
             array = args[at]
             if not hasattr(array, "nbytes") or array.nbytes > room:
                 continue
             room -= array.nbytes
             args[at] = array.copy()
             self.copied.add(at)
-        self.changed, self.args = changed, tuple(args)
+        self.args = tuple(args)
 
 
 class KernelFailure(AssertionError):
     """What a work-item found wrong. `line` is that of the user's source, `work_item` its global id, `launch` what
     simulator.replay() takes."""
+
+    frameless = True  # it was raised on a thread of ours, in functions of ours: they say nothing
 
     def __init__(self, text, line, work_item, launch):
         super().__init__(text)
@@ -43,32 +48,40 @@ class KernelFailure(AssertionError):
 
 def launch(kernel, variant, space, wait_for, args):
     """Launch a kernel that has checks; the event of the look behind it."""
+    import numpy
+
     import drupe.array as da
 
     queue = _queue_of(args)
-    record = da.zeros(_FIELDS, dtype="int64", usm_type="shared", sycl_queue=queue)
     done = Launch(kernel, variant, space, args)
-    if replay_wanted(kernel):
+    if careful.replay() or careful.is_checked() or kernel.checked:
         done.keep()
+    if not variant.failures:
+        return _launch_kept(done, wait_for, args)
+    record, host = da.zeros(_FIELDS, dtype="int64", sycl_queue=queue), numpy.zeros(_FIELDS, dtype="int64")
     given = (*args, record)
-    plan = [("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params]
+    plan = tuple(("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params)
     kernel._launcher.add(given, space, variant.kernel, plan, variant.form, variant.watched,
                          local=variant.local if variant.form == "range" else None, grain=variant.grain)
-    kernel._launcher(space, wait_for, given)
+    event = kernel._launcher(space, wait_for, given)
+    copied = queue.copy(host, record.usm_data, wait_for=[event])
 
-    def look(memory):
-        _look(done, memory)
+    def look(record):
+        _look(done, record)
 
     look.__name__ = look.__qualname__ = kernel.__name__
-    return queue.host_task(look, (record.usm_data,))
+    return queue.host_task(look, (host,), wait_for=[copied])
 
 
-def replay_wanted(kernel):
-    """Whether arguments are copied before a kernel runs: in checked mode, or by %config Drupe.replay."""
-    import sys
+def _launch_kept(done, wait_for, args):
+    """Launch a kernel without checks, and remember it: a fault of it is an error of the device."""
+    from drupe.compiler import launch as launching
 
-    settings = sys.modules.get("drupe.magics.settings")
-    return bool(kernel.checked or (settings is not None and getattr(settings, "replay", False)))
+    launching._add(done.kernel, done.variant, done.space, args)
+    event = done.kernel._launcher(done.space, wait_for, args)
+    done.kernel._launcher.clear()  # the next launch comes here, too
+    recent[done.kernel.__name__] = done
+    return event
 
 
 def _queue_of(args):
@@ -82,9 +95,9 @@ def _queue_of(args):
     return None
 
 
-def _look(done, memory):
+def _look(done, record):
     """Raise what the record says."""
-    code, line, place, first, second = memoryview(memory).cast("B").cast("q")[:_FIELDS]
+    code, line, place, first, second = record.tolist()
     if not code:
         return
     item = work_item_of(done.space, place)

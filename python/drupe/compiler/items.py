@@ -10,12 +10,13 @@ _ASKS = {
     "NdItem": {"get_global_id": "global_id", "get_local_id": "local_id", "get_global_range": "global_size",
                "get_local_range": "local_size", "get_global_linear_id": "linear global",
                "get_local_linear_id": "linear local", "get_global_linear_range": "total global",
-               "get_local_linear_range": "total local", "get_group_id": "group_id", "get_group_range": "group_count"},
+               "get_local_linear_range": "total local"},
     "Group": {"get_group_id": "group_id", "get_group_range": "group_count", "get_local_range": "local_size",
               "get_group_linear_id": "linear group", "get_group_linear_range": "total group",
               "get_local_linear_range": "total local"},
     "SubGroup": {"get_local_id": "sub_group_local_id", "get_local_linear_id": "sub_group_local_id",
                  "get_local_range": "sub_group_size", "get_local_linear_range": "sub_group_size",
+                 "get_max_local_range": "sub_group_size",
                  "get_group_id": "sub_group_id", "get_group_linear_id": "sub_group_id",
                  "get_group_range": "sub_group_count", "get_group_linear_range": "sub_group_count"},
 }
@@ -33,7 +34,7 @@ def place_method(low, owner, name, args):
     if ask is None:
         remedy = ""
         if owner.kind == "Item" and name in _ASKS["NdItem"]:
-            remedy = "A kernel over a Range is given an Item, which has get_id(); launch it over an NdRange for an NdItem."
+            remedy = "Over a Range a kernel is given an Item, which has get_id(); over an NdRange an NdItem."
         raise KernelError("DK011", "%s has no method %s()." % ("An " + owner.kind if owner.kind == "Item" else
                                                               "A " + owner.kind, name),
                           remedy or "It has %s." % ", ".join(_ASKS[owner.kind]))

@@ -7,7 +7,8 @@ from drupe.compiler.values import Elements, Items, Number, Place, integer, store
 
 def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the device", checked=False):
     """The tree.Function of a Python function for arguments of these types (types.py), launched over a Range of `dims`
-    dimensions or, where `grouped`, an NdRange. Raises KernelError."""
+    dimensions or, where `grouped`, an NdRange. `variables` of it are the Scalars that its variables were found to be.
+    Raises KernelError."""
     unit = Unit(dims, grouped, fp64, device_name, checked)
     source, names = unit.parsed(function)
     missing = len(names.params) - len(arguments)
@@ -35,7 +36,9 @@ def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the dev
         low.run(source.node.body)
         return low
 
-    made = settled(attempt).function
+    low = settled(attempt)
+    made = low.function
+    made.variables = {name: found[0] for name, found in low.found.items() if isinstance(found, tuple)}
     made.failures = made.failures or any(one.failures for one in made.functions)
     made.sources = [one for one, _names in unit.sources.values()]
     made.watched = [pair for _source, one in unit.sources.values() for pair in one.watched]

@@ -5,15 +5,17 @@ launches them without running Python; what it does not know comes to Kernel._slo
 """
 import functools
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from drupe import _engine
-from drupe.compiler import types
+from drupe.compiler import careful, types
 from drupe.compiler.messages import KernelError
 
 _OPENCL_C = 2  # the bit of OpenCL C in Device.languages
+call_kernel, call_kernel_async = _engine._call_kernel, _engine._call_kernel_async
 _GPU_LOCAL = {1: (256,), 2: (8, 32), 3: (2, 4, 32)}
 _CPU_LOCAL = {1: (128,), 2: (1, 128), 3: (1, 1, 128)}
 
@@ -32,13 +34,15 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], *, checked: "bool | None" = None,
                  local_size: "Sequence[int] | None" = None) -> None:
         if not callable(function):
-            raise TypeError(f"drupe.kernel takes a function, not {type(function).__name__}: put @drupe.kernel above a def")
+            raise TypeError(f"drupe.kernel takes a function, not {type(function).__name__}: put it above a def")
         functools.update_wrapper(self, function)
         self.py_func, self.checked = function, checked
         self.local_size = None if local_size is None else tuple(local_size)
+        self.grain = 0  # work-items of a chunk on the host; 0: by what they cost
         self.variants: "dict[Any, Any]" = {}
-        self._lock = threading.RLock()
+        self._lock, self._told = threading.RLock(), False
         self._launcher = _engine._Launcher(self, functools.partial(_slow, weakref.ref(self)))
+        careful.register(self)
 
     def __getitem__(self, geometry: Any) -> "functools.partial[Any]":
         return functools.partial(_engine._call_kernel, self, space_of(geometry))
@@ -75,9 +79,9 @@ def kernel(function: "Callable[..., Any] | str | None" = None, **options: Any) -
 
         drupe.call_kernel(add, drupe.Range(n), a, b, c)
 
-    The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels that
-    ask drupe.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of work-groups over
-    a Range, where that is not left to Drupe. docs/kernels.md tells what a kernel can be written with.
+    The first parameter is the item (an Item over a Range, an NdItem over an NdRange), and may be left out by kernels
+    that ask kernel_api.get_global_id(0). Options: `checked=True` looks at every index; `local_size` is the size of
+    work-groups over a Range, where that is not left to Drupe. docs/kernels.md tells what kernels can be written with.
     """
     if callable(function):
         return Kernel(function, **options)
@@ -141,7 +145,7 @@ def type_of(value, name):
     if isinstance(value, _engine.Array):
         layout = "C" if value.flags["c_contiguous"] else "A"
         return types.Array(str(value.dtype), value.ndim, layout), value.queue
-    scalar = types.of_number(value)
+    scalar = types.of_number(_plain(value))
     if scalar is not None:
         if scalar.kind == 1 and not -1 << 63 <= int(value) < (1 << 63 if scalar.weak else 1 << 64):
             raise KernelError("DK019", "The argument %r is %d, which has more than 64 bits." % (name, value))
@@ -153,6 +157,7 @@ def type_of(value, name):
     from drupe import kernel_api
 
     if isinstance(value, kernel_api.LocalAccessor):
+        _engine._local_accessor(kernel_api.LocalAccessor)
         return types.Array(_dtype_name(value.dtype), len(value.shape), "C", "local"), None
     _refuse(value, name)
 
@@ -181,7 +186,7 @@ class Variant:
 
     def __init__(self, function, text, device):
         self.function, self.text, self.device = function, text, device
-        self.kernel = self.program = self.tier = None
+        self.kernel = self.program = self.tier = self.problem = None
         self.failures = function.failures
 
     def source_line(self, number):
@@ -205,14 +210,63 @@ def _slow(owner, space, wait_for, args):
     if not queues:
         raise KernelError("DK007", "%s() was given no array, so its device is not known." % kernel.__name__,
                           "Pass at least one array of drupe.array.")
+    _check_queues(kernel, queues)
+    plain = tuple(_plain(value) for value in args)
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
-    if variant.failures:
+        guarded = variant.failures or careful.replay()
+        if not guarded and variant.kernel is not None:
+            _add(kernel, variant, space, plain)
+    if variant.kernel is None:
+        return _simulated(kernel, space, wait_for, args, queues[0])
+    if guarded:
         from drupe.compiler import guard
 
         return guard.launch(kernel, variant, space, wait_for, args)
-    _add(kernel, variant, space, args)
-    return kernel._launcher(space, wait_for, args)
+    same = all(one is before for one, before in zip(plain, args))
+    return None if same else kernel._launcher(space, wait_for, plain)  # None: the launcher looks again
+
+
+def _simulated(kernel, space, wait_for, args, queue):
+    """Where nothing compiles for `host`: the kernel runs as plain Python, now. Said once of each kernel."""
+    from drupe import kernel_api
+
+    if not kernel._told:
+        kernel._told = True
+        warnings.warn("There is no C compiler for kernels on %s, so %s() runs in the simulator, which is slow. Install "
+                      "one (gcc or clang), or use another device." % (queue.device.filter_string, kernel.__name__),
+                      stacklevel=3)
+    for event in wait_for if isinstance(wait_for, (list, tuple)) else [wait_for] if wait_for else []:
+        event.wait()
+    queue.wait()
+    kernel_api.call_kernel(kernel, space, *args)
+    return queue.barrier()
+
+
+def _plain(value):
+    """An argument as the launcher knows it: the number in an object of a derived class, such as an IntEnum."""
+    if isinstance(value, (_engine.Array, tuple)):
+        return value
+    for kind in (bool, int, float, complex):
+        if isinstance(value, kind) and not hasattr(value, "dtype"):
+            return value if type(value) is kind else kind(value)
+    dtype = getattr(value, "dtype", None)
+    if types.of_number(value) and dtype is not None:
+        import numpy
+
+        kind = getattr(numpy, dtype.name + ("_" if dtype.name == "bool" else ""))
+        return value if type(value) is kind else kind(value)
+    return value
+
+
+def _check_queues(kernel, queues):
+    """Computation follows data: the arrays of a launch are in one place."""
+    other = next((queue for queue in queues if queue != queues[0]), None)
+    if other is not None:
+        raise _engine.ExecutionPlacementError("the arrays that %s() is given are on different queues (of %s and %s): bring "
+                                              "them together with to_device()" % (
+                                                  kernel.__name__, queues[0].device.filter_string,
+                                                  other.device.filter_string))
 
 
 def _parameter_names(kernel, args):
@@ -228,6 +282,7 @@ def variant_for(kernel, kinds, space, queue, args=(), checked=None):
     dims = space.global_range.ndim if grouped else space.ndim
     device = queue.device
     checked = kernel.checked if checked is None else checked
+    checked = careful.is_checked() if checked is None else checked
     key = (kinds, grouped, dims, device, bool(checked))
     variant = kernel.variants.get(key)
     if variant is not None and _is_current(variant):
@@ -258,7 +313,7 @@ def work_of(variant, space):
 
 def _add(kernel, variant, space, args):
     local = variant.local if variant.form == "range" else None
-    kernel._launcher.add(args, space, variant.kernel, variant.text.params, variant.form, variant.watched,
+    kernel._launcher.add(args, space, variant.kernel, tuple(variant.text.params), variant.form, variant.watched,
                          local=local, grain=variant.grain)
 
 

@@ -58,11 +58,15 @@ class Lowerer(Expressions, Statements):
         self.block.append(stmt)
 
     def fresh(self, name):
-        """A name that no variable has, and its type if it is a loop's: the same ones in each run."""
+        """A name that no variable has: the same ones in each run."""
         self.numbers[name] = number = self.numbers.get(name, 0) + 1
-        full = "%s_%s%d" % (self.scope.prefix, name, number)
-        self.function.locals.setdefault(full, "int64")
-        return full
+        return "%s_%s%d" % (self.scope.prefix, name, number)
+
+    def counter(self):
+        """A variable for a loop that counts."""
+        name = self.fresh("i")
+        self.function.locals[name] = "int64"
+        return name
 
     def temporary(self, kind, expr=None):
         """A variable for one value."""
@@ -100,7 +104,6 @@ class Lowerer(Expressions, Statements):
             return Items([self.detached(one) for one in value.items], value.cls)
         if isinstance(value, Elements):
             buffer = tree.Buffer(self.fresh("p"), value.dtype, value.buffer.space)
-            self.function.locals.pop(buffer.name)
             self.view_of(buffer, value.buffer)
             self.emit(tree.Point(self.line, buffer, value.buffer, (value.offset or constant(0)).expr))
             return Elements(value.dtype, buffer, [self.detached(one) for one in value.shape],
@@ -201,6 +204,8 @@ class Lowerer(Expressions, Statements):
         if before is not None and (not isinstance(before, Elements) or types.union(before.type, value.type) is None):
             self._changes_kind(name, before, value)
         if self.scope.counts.get(counted or name, 0) <= 1:
+            if value.buffer.size is not None and value.buffer.name.startswith("_"):
+                value.buffer.name = self.slot(name)  # memory of the kernel's own is called what the user calls it
             return places.view_into(self, name, value)
         packed = value.packed and self.known.get(("packed", self.slot(name)), True)
         self.found[("packed", self.slot(name))] = packed and self.found.get(("packed", self.slot(name)), True)
@@ -227,7 +232,7 @@ class Lowerer(Expressions, Statements):
         slot = self.slot(name)
         if self._widened(slot, INT, name) == INT:
             return slot
-        return self.fresh("i")
+        return self.counter()
 
     def bind_loop(self, name, counter, low):
         self.function.locals[counter] = "int64"

@@ -26,12 +26,14 @@ CODES = {
     "DK019": "a number that does not fit its type",
     "DK020": "a barrier where not all work-items come by",
     "DK021": "a write to what cannot be written",
+    "DK022": "a statement that parallel loops do not have",
+    "DK023": "a variable that the rounds of a parallel loop share",
 }
 
 
 class KernelError(Exception):
-    """Why a function cannot be a kernel. `code` is its number in docs/kernel-errors.md, `line` and `column` (from 0) say
-    where in `filename`; `cause` and `remedy` are sentences."""
+    """Why a function cannot be a kernel. `code` is its number in docs/kernel-errors.md, `line` and `column` (from 0)
+    say where in `filename`; `cause` and `remedy` are sentences."""
 
     def __init__(self, code, cause, remedy="", *, place=None):
         self.code, self.cause, self.remedy = code, cause, remedy
@@ -44,7 +46,7 @@ class KernelError(Exception):
         """Say where: a node of the tree of a Source. The first place counts."""
         if self.line is not None or node is None or not hasattr(node, "lineno"):
             return self
-        self.filename, self.function = source.filename, source.name
+        self.filename, self.function = source.filename, source.title
         self.line, self.column = node.lineno, node.col_offset
         self.end = node.end_col_offset if node.end_lineno == node.lineno else None
         self.shown = source.line(node.lineno)

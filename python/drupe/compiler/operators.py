@@ -1,6 +1,8 @@
 """Operators: what Python and NumPy mean by them, as casts, C operators and functions of the library."""
 import ast
+import math
 import operator
+import struct
 
 from drupe.compiler import tree, types
 from drupe.compiler.messages import KernelError
@@ -62,12 +64,15 @@ def _cast_const(low, number, scalar, name):
 
 def _rounded(value, name):
     """A number of Python as a type with fewer digits holds it."""
-    if name not in ("float16", "float32", "complex64"):
+    if name == "complex64":
+        return complex(_rounded(value.real, "float32"), _rounded(value.imag, "float32"))
+    form = {"float16": "e", "float32": "f"}.get(name)
+    if form is None:
         return value
-    import numpy
-
-    with numpy.errstate(all="ignore"):
-        return getattr(numpy, name)(value).item()
+    try:
+        return struct.unpack(form, struct.pack(form, value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def convert(expr, name):

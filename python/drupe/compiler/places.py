@@ -104,7 +104,7 @@ def _slice(low, array, dim, key):
         return None, extent, constant(1)
     step = constant(1) if key.step is None else key.step
     if step.const is None or not step.positive:
-        raise KernelError("DK013", "The step of a slice is a positive number that is known when the kernel is compiled.",
+        raise KernelError("DK013", "The step of a slice is a positive number that is known beforehand.",
                           "Write a loop for other steps.")
     start = None if key.start is None else _bound(low, key.start, extent)
     stop = extent if key.stop is None else _bound(low, key.stop, extent)
@@ -166,8 +166,8 @@ def _item(low, owner, key):
             raise KernelError("DK013", "The tuple has %d items, and the index is %d." % (count, key.const))
         return owner.items[key.const]
     if not all(isinstance(one, Number) for one in owner.items) or not owner.items:
-        raise KernelError("DK014", "The index of this tuple must be known when the kernel is compiled: its items are of "
-                          "different kinds.", "Index it with a number.")
+        raise KernelError("DK014", "The index of this tuple must be known when the kernel is compiled, as its items "
+                          "are of different kinds.", "Index it with a number.")
     key = low.once(operators.cast(low, key, INT))
     result = owner.items[-1]
     for place in range(count - 2, -1, -1):
@@ -190,13 +190,13 @@ def put(low, array, key, value):
             raise KernelError("DK012", "An element of %s cannot be %s." % (array.name, value.type))
         low.emit(tree.Store(low.line, array.buffer, offset.expr, element(low, array, value)))
     else:
-        _fill(low, view, value)
+        fill(low, view, value)
 
 
 def element(low, array, value):
     """A number as it is stored in the array; a complex number has no place in a real array."""
     if value.scalar.kind == 3 and array.dtype not in types.COMPLEX:
-        raise KernelError("DK012", "A complex number does not fit %s, whose elements are %s." % (array.name, array.dtype),
+        raise KernelError("DK012", "A complex number does not fit %s, which is %s." % (array.name, array.dtype),
                           "Take its .real.")
     if value.const is not None and value.scalar.weak:
         kind = Scalar(array.dtype).kind
@@ -206,7 +206,7 @@ def element(low, array, value):
     return operators.convert(value.expr, array.dtype)
 
 
-def _fill(low, view, value):
+def fill(low, view, value):
     """view[...] = a number, or an array of the same shape, element by element."""
     if not isinstance(value, (Number, Elements)):
         raise KernelError("DK012", "Elements of %s cannot be %s." % (view.name, value.type))
@@ -217,7 +217,7 @@ def _fill(low, view, value):
     places, outer = [], low.block
     back = _is_behind(low, view, value)
     for extent in view.shape:
-        name = low.fresh("i")
+        name = low.counter()
         place = integer(tree.Var("int64", name), 0)
         loop = tree.For(low.line, name, tree.Const("int64", 0), extent.expr, tree.Const("int64", 1), [])
         low.emit(loop)

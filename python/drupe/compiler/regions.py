@@ -4,7 +4,7 @@ On the host one thread runs a group, so each region becomes a loop over the grou
 barrier in it, which all work-items take alike, is run once for the group: it is a Step with Regions inside, and its
 condition is that of the first work-item. What becomes of a variable depends on where it occurs:
 
-- in one region: it stays a variable of that region;
+- each region that reads it gives it a value before: it is a variable of that region;
 - `rebuilt`: it is assigned once, from places and parameters, and computed again wherever it is used;
 - `shared`: all its values are the same for all work-items, and the group has it once;
 - `items`: each work-item has its own, from one region to the next.
@@ -312,14 +312,19 @@ class Planner:
                 yield from self._sections(body)
 
     def _crossing(self, steps):
-        """Names that occur in several places, or in one that leaves a value for its next run; in order."""
+        """Names whose value one place leaves for another, or for its own next run; in order."""
         where = {}
         for one, names in self._sections(steps):
             for name in self._made_of(names):
                 where.setdefault(name, []).append(one)
-        return [name for name, places in where.items() if len(places) > 1 or isinstance(places[0], Region) and
-                places[0].looped and (name in self.views and self.views[name].size is not None or
-                                      analysis.first(places[0].stmts, name, self.seen) == "read")]
+        return [name for name, places in where.items() if self._crosses(name, places)]
+
+    def _crosses(self, name, places):
+        again = len(places) > 1 or isinstance(places[0], Region) and places[0].looped
+        if name in self.views and self.views[name].size is not None:
+            return again
+        return any(not isinstance(one, Region) or again and analysis.first(one.stmts, name, self.seen) == "read"
+                   for one in places)
 
     def _made_of(self, names):
         """The names, those that others are computed from among them."""

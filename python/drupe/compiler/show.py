@@ -1,10 +1,15 @@
 """kernel.inspect(): what became of a function, for a notebook and for a terminal."""
+import re
+
 from drupe import _html
 from drupe._units import size
 from drupe.compiler import describe, types
 from drupe.compiler.messages import KernelError
 
+_TIERS = {"quick": "quick tier (libtcc)", "best": "C compiler", "driver": "the driver's compiler"}
 STAGES = ("names", "types", "tree", "text")
+_CELL = "padding:1px 10px;text-align:left"
+_NAME = _CELL + ";vertical-align:top;color:" + _html.GREY
 _MONO = "margin:2px 0 8px 0;padding:6px 8px;border:%s;overflow:auto;font-size:12px;line-height:1.35" % _html.LINE
 
 
@@ -65,35 +70,36 @@ class Inspection:
 
     def facts(self):
         """(what, text) of the line above the source."""
-        tier = {"quick": "quick tier (libtcc)", "best": "C compiler", "driver": "the driver's compiler"}.get(self.tier, "")
+        tier = _TIERS.get(self.tier, "")
         rows = [("device", "%s, %s" % (self.device.filter_string, tier)),
                 ("arguments", ", ".join("%s: %s" % pair for pair in self.arguments.items())),
                 ("variables", ", ".join("%s: %s" % pair for pair in self.variables.items()) or "none")]
         if self.constants:
             rows.append(("constants", ", ".join("%s = %r" % pair for pair in self.constants.items())))
         rows.append(("memory", "%s local, %s private arrays" % (size(self.local_memory), size(self.private_memory))))
-        if self._variant.local:
+        if self._variant.form == "range" and self._variant.local:
             rows.append(("work-group", " × ".join(map(str, self._variant.local)) + " work-items"))
         return rows
 
     def _body(self):
-        """The kernel's own part of the generated source."""
-        return getattr(self._variant.text, "body", None) or self.text
+        """The kernel's own function in the generated source: what the user wrote."""
+        begin = re.search(r"^.*\bvoid (py_)?%s\(" % re.escape(self._kernel.__name__), self.text, re.MULTILINE)
+        end = self.text.find("\n}\n", begin.start()) if begin else -1
+        return self.text if end < 0 else self.text[begin.start():end + 3]
 
     def __repr__(self):
         lines = ["%s" % self.name] + ["  %-10s %s" % row for row in self.facts()]
         return "\n".join(lines) + "\n\n" + self._body()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        rows = "".join(_html.element("tr", _html.element("td", _html.escape(what), "padding:1px 10px;color:" + _html.GREY
-                                                         + ";text-align:left;vertical-align:top") +
-                                     _html.element("td", _html.escape(text), "padding:1px 10px;text-align:left"),
-                                     _html.PLAIN) for what, text in self.facts())
+        rows = "".join(_html.element("tr", _html.element("td", _html.escape(what), _NAME) +
+                                     _html.element("td", _html.escape(text), _CELL), _html.PLAIN)
+                       for what, text in self.facts())
         markup = (_html.element("b", _html.escape(self.name)) +
                   _html.element("table", rows, "border-collapse:collapse;font-size:13px;margin:2px 0") +
-                  _source_html(self._body()))
+                  source_html(self._body()))
         head = "\n".join(["%s" % self.name] + ["  %-10s %s" % row for row in self.facts()])
-        return {"text/plain": head + "\n\n" + _source_ansi(self._body()), "text/html": markup}
+        return {"text/plain": head + "\n\n" + source_ansi(self._body()), "text/html": markup}
 
 
 class Stage(str):
@@ -110,7 +116,7 @@ class Stage(str):
 
 def _is_ours(name):
     """A variable that the compiler made."""
-    return name.startswith("_") or "__" in name
+    return name.startswith(("_", "drupe_")) or "__" in name
 
 
 def _arguments(kernel, variant):
@@ -119,20 +125,35 @@ def _arguments(kernel, variant):
     return {name: str(kind) for name, kind in zip(names[len(names) - len(kinds):], kinds)}
 
 
-def _highlighted(text, formatter):
+def _style():
+    """Colours that read on light and dark ground; None where Pygments is absent."""
+    try:
+        from pygments import style, token
+    except ImportError:
+        return None
+    colours = {token.Keyword: "bold #3f8ae0", token.Number: _html.GOOD, token.String: _html.GOOD,
+               token.Comment: _html.GREY, token.Comment.Preproc: "noitalic " + _html.GREY, token.Name.Function: "bold",
+               token.Name.Builtin: "#3f8ae0"}
+    return type("Style", (style.Style,), {"styles": colours})
+
+
+def _highlighted(text, formatter, language):
     """The source in colours; None where Pygments is absent."""
     try:
         import pygments
         from pygments import formatters, lexers
     except ImportError:
         return None
-    return pygments.highlight(text, lexers.get_lexer_by_name("c"), getattr(formatters, formatter[0])(**formatter[1]))
+    name, options = formatter
+    return pygments.highlight(text, lexers.get_lexer_by_name(language), getattr(formatters, name)(**options))
 
 
-def _source_html(text):
-    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": "gruvbox-light"}))
+def source_html(text, language="c"):
+    """A source text in colours, for notebooks."""
+    inside = _highlighted(text, ("HtmlFormatter", {"nowrap": True, "noclasses": True, "style": _style()}), language)
     return _html.element("pre", _html.Html(inside) if inside else _html.escape(text), _MONO)
 
 
-def _source_ansi(text):
-    return _highlighted(text, ("TerminalFormatter", {})) or text
+def source_ansi(text, language="c"):
+    """A source text in colours, for terminals."""
+    return _highlighted(text, ("TerminalFormatter", {}), language) or text

@@ -7,10 +7,19 @@ from drupe.compiler.messages import KernelError
 
 
 class Source:
-    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`."""
+    """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`.
+
+    A function that was made of a part of another one has `_cut`: its def, and the Source of the other. `title` is the
+    name of the user's function."""
 
     def __init__(self, function):
         self.function, self.name = function, function.__name__
+        self.title = self.name
+        cut = getattr(function, "_cut", None)
+        if cut is not None:
+            self.node, whole = cut
+            self.filename, self.first, self._lines, self.title = whole.filename, whole.first, whole._lines, whole.title
+            return
         code = getattr(function, "__code__", None)
         if code is None:
             raise KernelError("DK001", "%r is not a function that is written in Python." % (self.name,),
@@ -19,8 +28,7 @@ class Source:
         lines = _lines(function, code)
         indent = len(lines[0]) - len(lines[0].lstrip())
         try:
-            tree = ast.parse("".join(line[indent:] if line[:indent].isspace() or not indent else line
-                                     for line in lines))
+            tree = ast.parse("".join(_dedented(line, indent) for line in lines))
         except SyntaxError:
             raise KernelError("DK001", "The source of %s() is not a def of its own." % self.name,
                               "Write it as a function of several lines.") from None
@@ -49,6 +57,13 @@ class Source:
     @property
     def text(self):
         return "".join(self._lines)
+
+
+def _dedented(line, indent):
+    """A line without the indentation of the def. Blank lines may have less, and lines of a text none."""
+    if len(line) > indent and line[:indent].isspace():
+        return line[indent:]
+    return line.lstrip(" \t") if line.isspace() else line
 
 
 def _lines(function, code):

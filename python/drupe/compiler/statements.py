@@ -34,7 +34,7 @@ class Statements:
         if isinstance(stmt.value, ast.Constant):
             return  # a docstring
         value = self.value(stmt.value)
-        if isinstance(value, Number) and any(isinstance(one, (tree.Atomic, tree.Call)) for one in tree.walk(value.expr)):
+        if isinstance(value, Number) and any(isinstance(one, tree.Call) for one in tree.walk(value.expr)):
             self.emit(tree.Do(stmt.lineno, value.expr))
 
     # --- Assignments ---
@@ -123,7 +123,7 @@ class Statements:
         call = stmt.iter
         if isinstance(call, ast.Call):
             target = self.value(call.func)
-            if isinstance(target, Known) and (target.value is range or getattr(target.value, "_is_range", False)):
+            if isinstance(target, Known) and _is_range(target.value):
                 return self._count(stmt, [self.number(one) for one in call.args])
             if isinstance(target, Known) and target.value in (enumerate, zip):
                 return self._unroll(stmt, self._paired(target.value, call.args))
@@ -138,7 +138,8 @@ class Statements:
     def _paired(self, kind, args):
         items = [self.value(one) for one in args]
         if not all(isinstance(one, Items) for one in items):
-            raise KernelError("DK003", "%s() takes tuples in a kernel." % kind.__name__, "Write for i in range(len(a)).")
+            raise KernelError("DK003", "%s() takes tuples in a kernel." % kind.__name__,
+                              "Write for i in range(len(a)).")
         if kind is zip:
             return [Items(list(row)) for row in zip(*(one.items for one in items))]
         return [Items([constant(i), one]) for i, one in enumerate(items[0].items)]
@@ -153,7 +154,7 @@ class Statements:
         self.run(stmt.orelse)
 
     def _each(self, stmt, array):
-        name = self.fresh("i")
+        name = self.counter()
         loop = tree.For(self.line, name, tree.Const("int64", 0), array.shape[0].expr, tree.Const("int64", 1), [])
         with self.captured() as loop.body:
             self.assign(stmt.target, places.get(self, array, integer(tree.Var("int64", name), 0)))
@@ -219,6 +220,11 @@ def _leaves(stmt):
         return True
     inner = stmt.orelse if isinstance(stmt, (ast.For, ast.While)) else ast.iter_child_nodes(stmt)
     return any(_leaves(one) for one in inner if isinstance(one, ast.stmt))
+
+
+def _is_range(thing):
+    """range() and prange(), Numba's among them."""
+    return thing is range or getattr(thing, "_is_range", False) or getattr(thing, "__name__", "") == "prange"
 
 
 def _as_read(target):

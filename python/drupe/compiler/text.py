@@ -5,28 +5,32 @@ prints the functions in them. The text keeps the user's names, and a variable is
 value, if all that reads it lies behind that.
 """
 import contextlib
+import re
 from dataclasses import dataclass
 
-from drupe.compiler import analysis, library, tree
+from drupe.compiler import analysis, library, tree, types
 from drupe.compiler.analysis import first, nodes
 from drupe.compiler.cnames import Names
 from drupe.compiler.expression_text import Expressions
 from drupe.compiler.library import C_TYPES
+from drupe.compiler.messages import KernelError
 
 _MEMORY = {"bool": "u8", "float16": "u16"}  # C types of elements, where they are not those of variables
+_FORMATS = {"int64": "%ld", "uint64": "%lu", "uint32": "%u", "float64": "%.15g", "float32": "%.7g", "float16": "%.7g",
+            "bool": "%s"}
 _HIDDEN = {"global_id": "drupe_id", "local_id": "drupe_local", "group_id": "drupe_group", "global_size": "drupe_g",
            "local_size": "drupe_l", "group_count": "drupe_groups"}
 
 
 @dataclass
 class Text:
-    """`text` is a program with one kernel, `name`; `params` says for each of its C parameters, in order, what the launch
-    passes there, as tuples: ("pointer", path) ("shape", path, dim) ("stride", path, dim) ("value", path, dtype)
+    """`text` is a program with one kernel, `name`; `params` says for each of its C parameters, in order, what the
+    launch passes there, as tuples: ("pointer", path) ("shape", path, dim) ("stride", path, dim) ("value", path, dtype)
     ("local", path) ("global_size", dim) ("local_size", dim) ("chunk",) ("failures",). `form` is how it is launched:
     "host_range", "host_groups", "range" or "groups"."""
     text: str
     name: str
-    params: list
+    params: tuple
     form: str
 
 
@@ -50,6 +54,55 @@ def hidden_name(query):
     """What a work-item's place is called in the text."""
     name = _HIDDEN.get(query.what)
     return "drupe_" + query.what if name is None else "%s%d" % (name, query.dim)
+
+
+def head_of(body, typedefs, plain="typedef {kind} {name};"):
+    """The typedefs of the names that a text has; `plain`: how those are written that are no structures."""
+    found = set(re.findall(r"\b[iufc]\d{1,3}\b", body))
+    found |= {"f32"} if "c64" in found else set()
+    found |= {"f64"} if "c128" in found else set()
+    structure = "typedef {kind} {name};"
+    return "\n".join((structure if name[0] == "c" else plain).format(kind=typedefs[name], name=name)
+                     for name in typedefs if name in found)
+
+
+def print_call(printer, parts, function):
+    """A call in printf()'s manner that writes the parts and a new line."""
+    format_, args = "", []
+    for part in parts:
+        if isinstance(part, str):
+            format_ += part.replace("%", "%%")
+            continue
+        value = printer.expr(part)
+        if part.type in types.COMPLEX:
+            one = _FORMATS[types.real_of(part.type)]
+            format_ += "(%s%sj)" % (one, one.replace("%", "%+"))
+            args += [value + ".re", value + ".im"]
+        else:
+            format_ += _FORMATS.get(part.type, "%d")
+            args.append('%s ? "True" : "False"' % printer.expr(part, 5) if part.type == "bool" else value)
+    return '%s"%s\\n"%s);' % (function, _escaped(format_), "".join(", " + one for one in args))
+
+
+def _escaped(string):
+    return "".join(c if c.isascii() and c.isprintable() and c not in '"\\?' else
+                   "".join("\\%03o" % byte for byte in c.encode()) for c in string)
+
+
+def scalar_parameter(printer, param, params):
+    """C parameters of a kernel's scalar, with the plan's entries in `params`; and a line that makes it of them."""
+    name, path = printer.c_name(param.name), param.source[1]
+    if param.source[0] != "value":
+        params.append(param.source)
+        return ["i64 " + name], None
+    if param.type in types.COMPLEX:
+        real = C_TYPES[types.real_of(param.type)]
+        parts = [printer.names.own("%s_%s" % (name, part)) for part in ("re", "im")]
+        params += [("value", path, "%s.%s" % (param.type, part)) for part in ("re", "im")]
+        return ["%s %s" % (real, part) for part in parts], "const %s %s = {%s, %s};" % (
+            C_TYPES[param.type], name, *parts)
+    params.append(("value", path, "float32" if param.type == "float16" else param.type))
+    return ["%s %s" % ("u8" if param.type == "bool" else C_TYPES[param.type], name)], None
 
 
 class Program:
@@ -90,22 +143,36 @@ class Function(Expressions):
     def __init__(self, program, function):
         self.program, self.function = program, function
         self.names = Names(program.names.taken)
-        self.hidden, self.lines, self.depth, self.top = {}, [], 1, []
-        self.types, self.seen, self.line = dict(function.locals), analysis.Occurrences(), None
+        self.hidden, self.lines, self.depth, self.top, self.same = {}, [], 1, [], {}
         self.buffers = {one.name: one for one in function.buffers}
+        self.types = {name: kind for name, kind in function.locals.items() if name not in self.buffers}
+        self.seen, self.line = analysis.Occurrences(), None
         self.views = {one.name: one for one in function.buffers if one.size is None}
         for param in function.params:
             self.c_name(param.buffer.name if param.buffer else param.name)
         flags = iter(range(1, 1000))
         self.body = analysis.without_else(function.body, lambda: self.new_flag("drupe_broke%d" % next(flags)))
+        self.body = analysis.loops_apart(self.body, self.seen, self._another)
         self.total = self.seen.of_all(self.body)
         self.undeclared = {name for name in self.total if name in self.types or name in self.views}
+        if function is not program.kernel and any(one.space == tree.LOCAL and one.size is not None
+                                                  for one in function.buffers):
+            raise KernelError("DK018", "%s() has local memory of its own, which only kernels have." % function.name,
+                              "Let it return once, at its end; or give it the local array as an argument.")
         self.at_assign, self.loops, self.texts, self.counters = {}, 0, {}, {}
 
     # --- Names ---
 
     def c_name(self, name):
-        return self.names.of(name)
+        return self.names.of(self.same.get(name, name))
+
+    def _another(self, name):
+        """A variable beside one of this name; C's loops may have equal names."""
+        new = "%s %d" % (name, len(self.types))
+        self.types[new] = self.types[name]
+        if self.types[name] == "int64":
+            self.same[new] = name
+        return new
 
     def new_flag(self, name, kind="bool"):
         self.types[name] = kind
@@ -285,8 +352,8 @@ class Function(Expressions):
         self.loops -= 1
 
     def _do_while(self, stmt):
-        cond = self.expr(stmt.cond, 6)
         failing = self.may_fail(stmt.cond)
+        cond = self.expr(stmt.cond, 6 if failing else 0)
         if failing:
             cond += " && !" + self.failed()
         always = isinstance(stmt.cond, tree.Const) and stmt.cond.value

@@ -10,8 +10,7 @@ from drupe.compiler import analysis, text, tree, types
 from drupe.compiler.analysis import nodes
 from drupe.compiler.library import C_TYPES
 from drupe.compiler.messages import KernelError
-from drupe.compiler.text import Text, element_type
-from drupe.compiler.text_opencl import head_of, print_call, scalar_parameter
+from drupe.compiler.text import Text, element_type, head_of, print_call, scalar_parameter
 
 _TYPEDEFS = {"i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "unsigned short", "i32": "int",
              "u32": "unsigned", "i64": "long", "u64": "unsigned long", "f32": "float", "f64": "double",
@@ -24,8 +23,6 @@ _INDEPENDENT = """\
 #else
 #define drupe_independent _Pragma("GCC ivdep")
 #endif"""
-_FORMATS = {"int64": "%ld", "uint64": "%lu", "uint32": "%u", "float64": "%.15g", "float32": "%.7g", "float16": "%.7g",
-            "bool": "%s"}
 # The engine's numbers of types (drupe_scalar_type).
 _SCALARS = {"bool": 2, "int8": 1, "uint8": 2, "int16": 3, "uint16": 4, "int32": 5, "uint32": 6, "int64": 7, "uint64": 8,
             "float16": 4, "float32": 10, "float64": 11}
@@ -64,9 +61,6 @@ class Function(text.Function):
         if any(isinstance(node, tree.Barrier) for node in nodes(*function.body)):
             raise KernelError("DK020", "%s() has a barrier, and is not part of the kernel itself." % function.name,
                               "Write the barrier into the kernel, or let the function return once, at its end.")
-        if any(one.space == tree.LOCAL and one.size is not None for one in function.buffers):
-            raise KernelError("DK018", "%s() has local memory of its own, which only kernels have." % function.name,
-                              "Let it return once, at its end; or give it the local array as an argument.")
 
     def pointer_to(self, buffer):
         return "%s%s *" % ("const " if buffer.readonly else "", element_type(buffer.type))
@@ -90,7 +84,7 @@ class Function(text.Function):
 
     def _do_print(self, stmt):
         self.program.use("print")
-        self.emit(print_call(self, stmt.parts, _FORMATS, "dprintf(1, "))
+        self.emit(print_call(self, stmt.parts, "dprintf(1, "))
 
     def _of_subgroup(self, node, least):
         raise no_subgroups()
@@ -144,11 +138,19 @@ class Kernel(text.Program):
             body = self._single()
         table = self._table()
         form = "host_groups" if kernel.grouped else "host_range"
-        return Text(self.assembled(self._head, [*body, table]), self.name, self.params, form)
+        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form)
+
+    def assembled(self, head, body):
+        """All small functions are inlined: a loop with a call is no vector's."""
+        return super().assembled(head, body).replace("\nstatic inline ", "\ndrupe_inline ")
 
     def _head(self, body):
-        head = head_of(body, _TYPEDEFS)
-        return head + "\n" + _INDEPENDENT if "drupe_independent" in body else head
+        parts = [head_of(body, _TYPEDEFS)]
+        if "static inline" in body:
+            parts.append("#define drupe_inline static inline __attribute__((always_inline))")
+        if "drupe_independent" in body:
+            parts.append(_INDEPENDENT)
+        return "\n".join(parts)
 
     # --- Parameters ---
 
@@ -239,7 +241,7 @@ class Kernel(text.Program):
         lines[:0] = ["    " + one for one in printer.own_places()]
         hidden = [one for one in printer.hidden if one not in ("drupe_linear", "drupe_failed")]
         params = self.take_parameters(printer)
-        head = "static inline __attribute__((always_inline)) void %s(%s)" % (self.name, ", ".join(
+        head = "static inline void %s(%s)" % (self.name, ", ".join(
             [_hidden_parameter(one) for one in hidden] + [declared for declared, _name in params]) or "void")
         call = "%s(%s);" % (self.name, ", ".join(hidden + [name for _declared, name in params]))
         free = ["drupe_independent"] if independent(self.kernel.body) else []
@@ -295,7 +297,9 @@ class Kernel(text.Program):
             if "drupe_group%d" % dim not in needed:
                 continue
             below = " * ".join("drupe_groups%d" % one for one in range(dim + 1, dims))
-            place = "drupe_number" if not below else "drupe_number / (%s)" % below if "*" in below else "drupe_number / " + below
+            place = "drupe_number"
+            if below:
+                place += " / (%s)" % below if "*" in below else " / " + below
             place += " % drupe_groups" + str(dim) if dim else ""
             lines.append("    const i64 drupe_group%d = %s;" % (dim, place))
         return lines, needed

@@ -25,9 +25,7 @@ class _Group(Function):
         planner = Planner(self.body, self.types, own, self.seen, program.failing, self._fresh)
         self.plan, self.body = planner.plan(), planner.body
         self.total = self.seen.of_all(self.body)
-        kept = {*self.plan.shared, *self.plan.items, *self.plan.rebuilt}
-        self.undeclared = {name for name in self.total if name not in kept and
-                           (name in self.types or name in self.views)}
+        self.kept = {*self.plan.shared, *self.plan.items, *self.plan.rebuilt}
         self.arrays = {one.name: one for one in self.plan.arrays}
         self.whole = self._whole()
         self.region, self.labels, self.jumps, self.plain, self.ended = None, 0, False, set(), False
@@ -146,7 +144,10 @@ class _Group(Function):
         dims = self.program.kernel.dims
         self.lines, self.hidden, self.top, self.loops, self.region = [], {}, [], 0, region
         self.labels, self.jumps, self.depth = self.labels + 1, False, self.depth + dims
-        names = self.seen.of_all(region.stmts)
+        names, everywhere = self.seen.of_all(region.stmts), self.total
+        self.undeclared = {name for name in names if name not in self.kept and
+                           (name in self.types or name in self.views)}
+        self.total = {**everywhere, **{name: names[name] for name in self.undeclared}}
         items = [name for name in self.plan.items if names[name]]
         self._take_up(region, items, self._needed(names))
         before, self.lines = self.lines, []
@@ -159,6 +160,7 @@ class _Group(Function):
         body = before + ["    " * self.depth + one for one in self.top] + self.lines
         free = independent(region.stmts, self.arrays)
         self._loops(region, outside, body, free)
+        self.total = everywhere
         self.ended = self.ended or region.ends
         if self.plan.masked and region.ends and not region.last:
             self.emit("while (drupe_first < drupe_items && drupe_ended[drupe_first]) drupe_first++;")
@@ -236,7 +238,8 @@ class _Group(Function):
             lines.append("%s%s[drupe_items] %s;" % (kind, stored, aligned))
         for one in self.plan.arrays:
             size += one.size * types.SIZES[one.type]
-            lines.append("%s %s[%d * drupe_items] %s;" % (element_type(one.type), self.c_name(one.name), one.size, aligned))
+            lines.append("%s %s[%d * drupe_items] %s;" % (
+                element_type(one.type), self.c_name(one.name), one.size, aligned))
         if lines:
             count = " * ".join("drupe_l%d" % dim for dim in range(self.program.kernel.dims))
             lines.insert(0, "const i64 drupe_items = %s;" % count)
@@ -251,8 +254,8 @@ class _Group(Function):
         for one in self.plan.arrays:
             if one.zeroed:
                 zero = "(%s){0, 0}" % C_TYPES[one.type] if one.type in types.COMPLEX else "0"
-                lines.append("for (i64 drupe_item = 0; drupe_item < %d * drupe_items; drupe_item++) %s[drupe_item] = %s;"
-                             % (one.size, self.c_name(one.name), zero))
+                lines.append("for (i64 drupe_item = 0; drupe_item < %d * drupe_items; drupe_item++)" % one.size)
+                lines.append("    %s[drupe_item] = %s;" % (self.c_name(one.name), zero))
         lines += [self.declaration(name) + ";" for name in sorted(self.plan.shared - self.plain)
                   if self.total[name]]
         return lines

@@ -5,10 +5,9 @@ more work-items than it has, so that they make whole groups: the others return a
 """
 import re
 
-from drupe.compiler import text, tree, types
+from drupe.compiler import text, tree
 from drupe.compiler.library import C_TYPES
-from drupe.compiler.messages import KernelError
-from drupe.compiler.text import Text, element_type
+from drupe.compiler.text import Text, element_type, head_of, print_call, scalar_parameter
 
 _TYPEDEFS = {"i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint", "i64": "long",
              "u64": "ulong", "f32": "float", "f64": "double", "c64": "struct { f32 re, im; }",
@@ -17,51 +16,9 @@ _ASK = {"drupe_id": "get_global_id", "drupe_local": "get_local_id", "drupe_group
         "drupe_g": "get_global_size", "drupe_l": "get_local_size", "drupe_groups": "get_num_groups"}
 _SUB_ASK = {"sub_group_id": "get_sub_group_id", "sub_group_local_id": "get_sub_group_local_id",
             "sub_group_size": "get_sub_group_size", "sub_group_count": "get_num_sub_groups"}
-_FORMATS = {"int64": "%ld", "uint64": "%lu", "uint32": "%u", "float64": "%.15g", "float32": "%.7g", "float16": "%.7g",
-            "bool": "%s"}
-
-
-def head_of(body, typedefs, plain="typedef {kind} {name};"):
-    """The typedefs of the names that a text has; `plain`: how those are written that are no structures."""
-    found = set(re.findall(r"\b[iufc]\d{1,3}\b", body))
-    found |= {"f32"} if "c64" in found else set()
-    found |= {"f64"} if "c128" in found else set()
-    structure = "typedef {kind} {name};"
-    return "\n".join((structure if name[0] == "c" else plain).format(kind=typedefs[name], name=name)
-                     for name in typedefs if name in found)
-
-
-def print_call(printer, parts, formats, function):
-    """A call in printf()'s manner that writes the parts and a new line."""
-    format_, args = "", []
-    for part in parts:
-        if isinstance(part, str):
-            format_ += part.replace("%", "%%")
-            continue
-        value = printer.expr(part)
-        if part.type in types.COMPLEX:
-            one = formats[types.real_of(part.type)]
-            format_ += "(%s%sj)" % (one, one.replace("%", "%+"))
-            args += [value + ".re", value + ".im"]
-        else:
-            format_ += formats.get(part.type, "%d")
-            args.append('%s ? "True" : "False"' % printer.expr(part, 5) if part.type == "bool" else value)
-    return '%s"%s\\n"%s);' % (function, _escaped(format_), "".join(", " + one for one in args))
-
-
-def _escaped(string):
-    return "".join(c if c.isascii() and c.isprintable() and c not in '"\\?' else
-                   "".join("\\%03o" % byte for byte in c.encode()) for c in string)
 
 
 class _Function(text.Function):
-    def __init__(self, program, function):
-        super().__init__(program, function)
-        if function is not program.kernel and any(one.space == tree.LOCAL and one.size is not None
-                                                  for one in function.buffers):
-            raise KernelError("DK018", "%s() has local memory of its own, which only kernels have." % function.name,
-                              "Let it return once, at its end; or give it the local array as an argument.")
-
     def pointer_to(self, buffer):
         return "%s%s%s *" % ("" if buffer.space == tree.PRIVATE else buffer.space + " ",
                              "const " if buffer.readonly else "", element_type(buffer.type))
@@ -115,7 +72,7 @@ class _Function(text.Function):
             self.emit(self.program.use("fence") + "();")
 
     def _do_print(self, stmt):
-        self.emit(print_call(self, stmt.parts, _FORMATS, "printf("))
+        self.emit(print_call(self, stmt.parts, "printf("))
 
     def _of_subgroup(self, node, least):
         kind, _, how = node.op.partition("_")
@@ -137,22 +94,6 @@ def _device_function(program, function):
     head = "static %s %s(%s)" % ("void" if function.result == "void" else C_TYPES[function.result],
                                  program.function_name(function), params)
     program.printed[id(function)] = "\n".join([head, "{", *places, *lines, "}"])
-
-
-def scalar_parameter(printer, param, params):
-    """C parameters of a kernel's scalar, with the plan's entries in `params`; and a line that makes it of them."""
-    name, path = printer.c_name(param.name), param.source[1]
-    if param.source[0] != "value":
-        params.append(param.source)
-        return ["i64 " + name], None
-    if param.type in types.COMPLEX:
-        real = C_TYPES[types.real_of(param.type)]
-        parts = [printer.names.own("%s_%s" % (name, part)) for part in ("re", "im")]
-        params += [("value", path, "%s.%s" % (param.type, part)) for part in ("re", "im")]
-        return ["%s %s" % (real, part) for part in parts], "const %s %s = {%s, %s};" % (
-            C_TYPES[param.type], name, *parts)
-    params.append(("value", path, "float32" if param.type == "float16" else param.type))
-    return ["%s %s" % ("u8" if param.type == "bool" else C_TYPES[param.type], name)], None
 
 
 class Kernel(text.Program):
@@ -190,7 +131,7 @@ class Kernel(text.Program):
             outside = " || ".join("drupe_id%d >= drupe_g%d" % (dim, dim) for dim in range(kernel.dims))
             places.append("    if (%s) return;" % outside)
         body = "\n".join(["kernel void %s(%s)" % (self.name, ", ".join(params)), "{", *places, *lines, "}"])
-        return Text(self.assembled(self._head, [body]), self.name, plan, "groups" if kernel.grouped else "range")
+        return Text(self.assembled(self._head, [body]), self.name, tuple(plan), "groups" if kernel.grouped else "range")
 
     def _hidden(self):
         plan, params = [], []
@@ -204,7 +145,8 @@ class Kernel(text.Program):
         return plan, params
 
     def _head(self, body):
-        types_ = head_of(body, _TYPEDEFS, "#define {name} {kind}")  # drivers tell kernels' parameters as they are written
+        # Macros: drivers tell kernels' parameters as they are written.
+        types_ = head_of(body, _TYPEDEFS, "#define {name} {kind}")
         pragmas = ["OPENCL FP_CONTRACT OFF"]
         if re.search(r"\b(f64|c128)\b", body):
             pragmas.append("OPENCL EXTENSION cl_khr_fp64 : enable")

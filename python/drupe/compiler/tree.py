@@ -110,7 +110,7 @@ class Query(Expr):
 @dataclass
 class Atomic(Expr):
     """op: add sub min max and or xor exchange (args: value), load (none), store (value; type "void"),
-    compare_exchange (expected, desired: gives the old value). Gives the old value. order: 0 relaxed, 1 acquire, 3 release, 4 acq_rel,
+    compare_exchange (expected, desired). Gives the old value. order: 0 relaxed, 1 acquire, 3 release, 4 acq_rel,
     5 seq_cst; scope: 2 work-group, 3 device, 4 system."""
     op: str
     buffer: Buffer

@@ -22,8 +22,8 @@ def group_barrier(group, fence_scope=MemoryScope.WORK_GROUP):
     """Wait until all work-items of the group are here. What they wrote before, to local and global memory, the others
     read behind it.
 
-    group: item.get_group(), or item.get_sub_group() for that part alone. All work-items come to the same barrier, or none.
-    fence_scope: for whom memory is in order then.
+    group: item.get_group(), or item.get_sub_group() for that part alone. All work-items come to the same barrier, or
+    none. fence_scope: for whom memory is in order then.
 
     @drupe.kernel
     def neighbours(item, a, part):
@@ -51,12 +51,27 @@ def _meet(name, group, value, combine):
     return _group(name, group).meet(name, group, value, combine, sys._getframe(2))
 
 
+def _exchange(name, group, x, number, place, own=False):
+    """The x of the work-item at place(lane, number); `own`: one's own where there is none."""
+    def combine(given):
+        taken = []
+        for lane, (_, number) in enumerate(given):
+            at = place(lane, number)
+            if not 0 <= at < len(given):
+                if not own:
+                    raise IndexError("the group has %d work-items, and none has the number %d" % (len(given), at))
+                at = lane
+            taken.append(given[at][0])
+        return taken
+    return _group(name, group).meet(name, group, (x, number), combine, sys._getframe(2))
+
+
 def group_broadcast(group, x, local_id=0):
     """The x of one work-item of the group, whose number in it is local_id, for all of them.
 
     first = group_broadcast(item.get_sub_group(), x, 0)
     """
-    return _meet("group_broadcast()", group, (x, local_id), lambda given: _taken(given, lambda lane, at: at))
+    return _exchange("group_broadcast()", group, x, local_id, lambda lane, at: at)
 
 
 def select_from_group(group, x, remote_local_id):
@@ -64,7 +79,7 @@ def select_from_group(group, x, remote_local_id):
 
     other = select_from_group(sub_group, x, (sub_group.get_local_id() + 1) % sub_group.get_local_range())
     """
-    return _meet("select_from_group()", group, (x, remote_local_id), lambda given: _taken(given, lambda lane, at: at))
+    return _exchange("select_from_group()", group, x, remote_local_id, lambda lane, at: at)
 
 
 def shift_group_left(group, x, delta=1):
@@ -72,7 +87,7 @@ def shift_group_left(group, x, delta=1):
 
     difference = shift_group_left(item.get_sub_group(), x) - x
     """
-    return _meet("shift_group_left()", group, (x, delta), lambda given: _taken(given, lambda lane, by: lane + by, True))
+    return _exchange("shift_group_left()", group, x, delta, lambda lane, by: lane + by, True)
 
 
 def shift_group_right(group, x, delta=1):
@@ -80,7 +95,7 @@ def shift_group_right(group, x, delta=1):
 
     difference = x - shift_group_right(item.get_sub_group(), x)
     """
-    return _meet("shift_group_right()", group, (x, delta), lambda given: _taken(given, lambda lane, by: lane - by, True))
+    return _exchange("shift_group_right()", group, x, delta, lambda lane, by: lane - by, True)
 
 
 def permute_group_by_xor(group, x, mask):
@@ -88,19 +103,7 @@ def permute_group_by_xor(group, x, mask):
 
     pair = permute_group_by_xor(item.get_sub_group(), x, 1)
     """
-    return _meet("permute_group_by_xor()", group, (x, mask), lambda given: _taken(given, lambda lane, by: lane ^ by, True))
-
-
-def _taken(given, place, own=False):
-    taken = []
-    for lane, (x, number) in enumerate(given):
-        at = place(lane, number)
-        if not 0 <= at < len(given):
-            if not own:
-                raise IndexError("the group has %d work-items, and none has the number %d" % (len(given), at))
-            at = lane
-        taken.append(given[at][0])
-    return taken
+    return _exchange("permute_group_by_xor()", group, x, mask, lambda lane, by: lane ^ by, True)
 
 
 def _operation(name, op):
@@ -164,7 +167,7 @@ def _scan(word, given, exclusive):
 
 
 def exclusive_scan_over_group(group, x, op="add"):
-    """The sum (smallest, largest) of the x of those before; the first one gets 0 (the largest number, the smallest one).
+    """The sum (smallest, largest) of the x of those before; the first one gets 0 (the largest number, the smallest).
 
     place = exclusive_scan_over_group(item.get_sub_group(), count, "add")
     """

@@ -66,8 +66,8 @@ class Item:
 
     def __getattr__(self, name):
         if not name.startswith("_") and hasattr(NdItem, name):
-            raise AttributeError("a kernel that is launched over a Range gets an Item, which has no %s: launch it over an "
-                                 "NdRange(global_size, local_size) for an NdItem" % name)
+            raise AttributeError("a kernel that is launched over a Range gets an Item, which has no %s: launch it over "
+                                 "an NdRange(global_size, local_size) for an NdItem" % name)
         raise AttributeError("an Item has no attribute %r" % name)
 
     def __repr__(self):

@@ -33,12 +33,13 @@ class LocalAccessor:
 
     call_kernel(reverse, NdRange(64, 8), a, LocalAccessor(8, a.dtype))
     """
-    __slots__ = ("shape", "dtype", "size", "_nbytes")
+    __slots__ = ("shape", "dtype", "size", "_dtype", "_nbytes")
 
     def __init__(self, shape, dtype):
         import numpy
 
         self.shape, self.dtype = _shape(shape), numpy.dtype(dtype)
+        self._dtype = self.dtype.name  # what launches read
         self.size = 1
         for n in self.shape:
             self.size *= n
@@ -50,8 +51,8 @@ class LocalAccessor:
         return len(self.shape)
 
     def _outside(self, *_):
-        raise TypeError("a LocalAccessor has elements inside of a kernel only, to which it is passed: call_kernel(kernel, "
-                        "NdRange(...), ..., LocalAccessor(shape, dtype))")
+        raise TypeError("a LocalAccessor has elements inside of a kernel only, to which it is passed: "
+                        "call_kernel(kernel, NdRange(...), ..., LocalAccessor(shape, dtype))")
 
     __getitem__ = __setitem__ = __len__ = __iter__ = _outside
 
@@ -60,7 +61,7 @@ class LocalAccessor:
 
 
 class PrivateArray:
-    """PrivateArray(shape, dtype, fill_zeros=False): an array that one work-item has for itself, made inside of a kernel.
+    """An array that one work-item has for itself, made inside of a kernel.
 
     shape: an int or a tuple, known when the kernel is compiled; dtype: of the elements; fill_zeros: whether they are 0
     at first, and else not written.
@@ -167,8 +168,8 @@ class AtomicRef:
         return self._do("update", _second, val, sys._getframe(1))
 
     def compare_exchange(self, expected, desired, expected_idx=0):
-        """Write `desired` if the value is expected[expected_idx], and give whether it was; where it was not, the value is
-        written into expected[expected_idx]."""
+        """Write `desired` if the value is expected[expected_idx], and give whether it was; where it was not, the value
+        is written into expected[expected_idx]."""
         wanted = expected[expected_idx]
         old = self._exchange(wanted, desired, sys._getframe(1))
         if old == wanted:

@@ -3,6 +3,7 @@
 Kernels of Drupe register them at the start; other shells do with `%load_ext drupe`. base.py tells how to write one.
 """
 import re
+import sys
 
 # The kinds of each magic and the class that it is. A "body" is a cell magic around the code of its cell, which then
 # runs like any other cell: it may await, its last expression is shown, its lines keep their numbers.
@@ -57,6 +58,7 @@ def register(shell):
         for kind in kinds.replace("body", "cell").split():
             table[kind][name] = lazy
     table["line"]["config"] = _Config(shell, table["line"]["config"])
+    shell.debugger = _debugger(shell)
     if "Drupe" in shell.config:
         shell.events.register("pre_execute", _settings_of(shell))
     shell.input_transformers_cleanup.append(_Bodies(shell))
@@ -74,6 +76,20 @@ class _Config(Lazy):  # %config, which gets to know the settings of Drupe when i
             table["config"] = self._name
         settings.of(self._shell)
         return self._name
+
+
+def _debugger(shell):
+    """shell.debugger(), which %debug calls; it knows kernels in Python once one was launched."""
+    usual = shell.debugger
+
+    def debugger(force=False):
+        __tracebackhide__ = True
+        if not force or "drupe.compiler.guard" not in sys.modules:
+            return usual(force=force)
+        from drupe.magics import replay
+
+        return replay.debug(usual)
+    return debugger
 
 
 def is_ours(magic):

@@ -20,6 +20,8 @@ class Drupe(Configurable):
     checked = Bool(False, help="Checked mode: find races, writes out of bounds and freed memory; slower. "
                                "As `with drupe.checked():`.").tag(config=True)
 
+    replay = Bool(False, help="Kernels in Python can be run again, in the simulator, by %debug after a failure: what "
+                              "they may write is copied before each launch.").tag(config=True)
     colours = Bool(True, help="Colours in the messages of compilers.").tag(config=True)
 
     def __init__(self, **settings):
@@ -49,6 +51,12 @@ class Drupe(Configurable):
                   "driver keeps no times. Create what uses them again on drupe.Queue(device), or set this before a "
                   "device is used."
                   % ", ".join("queue %d on %s" % (one.number, one.device.filter_string) for one in without))
+
+    @observe("replay")
+    def _replay_changed(self, change):
+        from drupe.compiler import careful
+
+        careful.set_replay(change["new"])
 
     @observe("checked")
     def _checked_changed(self, change):

@@ -10,7 +10,7 @@ barriers, local memory, atomics and sub-groups, and with modes that find what no
 
 docs/simulator.md tells of each.
 """
-import drupe.kernel_api  # noqa: F401  which the modules below are written with
+import drupe.kernel_api  # noqa: F401  the modules below are written with its parts, and it with calls
 from drupe.simulator.calls import call_kernel, run_group
 from drupe.simulator.errors import (Access, BarrierDivergenceError, DataRaceError, SimulatorError,
                                     UninitializedMemoryError)

@@ -85,7 +85,8 @@ class _Place:
         self.array = array
         self.pointer = array._pointer
         self.itemsize = array.itemsize
-        self.strides = [step * self.itemsize for step in array.__sycl_usm_array_interface__["strides"] or _packed(array)]
+        steps = array.__sycl_usm_array_interface__["strides"] or _packed(array)
+        self.strides = [step * self.itemsize for step in steps]
         reach = [(n - 1) * step for n, step in zip(array.shape, self.strides)]
         self.low = self.pointer + sum(step for step in reach if step < 0)
         self.high = self.pointer + sum(step for step in reach if step > 0) + self.itemsize
@@ -121,8 +122,8 @@ def _copies(arrays):
             continue
         memory = numpy.zeros(high - cluster[0].low, numpy.uint8)
         for place in cluster:
-            host = numpy.ndarray(place.array.shape, numpy.dtype(place.array.dtype), memory, place.pointer - cluster[0].low,
-                                 place.strides)
+            host = numpy.ndarray(place.array.shape, numpy.dtype(place.array.dtype), memory,
+                                 place.pointer - cluster[0].low, place.strides)
             host[...] = place.array.asnumpy()
             copies[id(place.array)] = host
     return copies

@@ -30,8 +30,8 @@ def takes_item(function, count):
     if most == count:
         return False
     raise TypeError("the kernel %s(%s) takes %d argument%s beside the item, and %d %s given"
-                    % (function.__name__, ", ".join(code.co_varnames[:most]), max(0, most - 1), "" if most == 2 else "s",
-                       count, "is" if count == 1 else "are"))
+                    % (function.__name__, ", ".join(code.co_varnames[:most]), max(0, most - 1),
+                       "" if most == 2 else "s", count, "is" if count == 1 else "are"))
 
 
 def parameter_names(function, count, item):
@@ -71,8 +71,9 @@ def _simulate(kernel, space, args, options, part=None, stop=None):
 def call_kernel(kernel_fn, index_space, /, *kernel_args, **options):
     """Run a kernel as plain Python, work-item by work-item, and return when all have ended.
 
-    kernel_fn: a function, which may stand under @drupe.kernel. index_space: a Range or an NdRange. kernel_args: arrays of
-    NumPy; arrays of devices, which are copied to the host before and back behind it; numbers, tuples, LocalAccessors.
+    kernel_fn: a function, which may stand under @drupe.kernel. index_space: a Range or an NdRange. kernel_args: arrays
+    of NumPy; arrays of devices, which are copied to the host before and back behind it; numbers, tuples,
+    LocalAccessors.
     options: races, uninitialized, seed, sub_group_size, progress; see drupe.simulator.options.
 
     The function itself runs: print(), breakpoint() and debuggers work in it. An error names the work-item. IndexError:

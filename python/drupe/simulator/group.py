@@ -1,7 +1,7 @@
 """A work-group of a simulated kernel, and where its work-items wait for each other.
 
 The work-items run one after the other as plain calls. The first one that waits is kept as it is, on the stack of the
-caller: from within its wait the others run, each in a greenlet, because from here on more than one of them is unfinished.
+caller: from within its wait the others run, each in a greenlet, because from here on several of them are unfinished.
 So a kernel without barriers needs no greenlet at all.
 """
 import collections
@@ -37,10 +37,9 @@ class GroupRun:
     local.array(), by the place in the source."""
 
     def __init__(self, run, group, members):
-        self.run, self.group, self.size = run, group, len(members)
+        self.run, self.group, self.members, self.size = run, group, members, len(members)
         self.ready, self.waiting = collections.deque(run.order(members)), []
         self.arrays, self.idle, self.worker, self.main, self.failed = {}, [], None, None, None
-        self.ended = []
 
     def all(self, args):
         """Run all work-items to their ends."""
@@ -54,12 +53,11 @@ class GroupRun:
                     start(item, *args)
                 else:
                     start(*args)
-                trace = gettrace()
-                if trace is not None:
+                trace = gettrace()  # of a debugger in Python: a method
+                if hasattr(trace, "__self__"):
                     settrace(None)
                     traces.behind(trace)
                 if self.main is not None:  # it had to wait, and so the others have begun
-                    self.ended.append(item)
                     self._drive(None)
         except Unwound:
             pass
@@ -80,8 +78,8 @@ class GroupRun:
             self._drive(waiter)
         else:
             self.main.switch()
-        trace = gettrace()
-        if trace is not None:
+        trace = gettrace()  # of a debugger in Python: a method
+        if hasattr(trace, "__self__"):
             settrace(None)
             traces.trace_again(trace, frame)
         return waiter.result
@@ -126,7 +124,6 @@ class GroupRun:
             self.run.item, self.worker = entry, self._free_worker()
             ended = self.worker.switch(entry)
         if ended:
-            self.ended.append(self.run.item)
             self.idle.append(self.worker)
         self.worker = None
 
@@ -135,7 +132,7 @@ class GroupRun:
             return self.idle.pop()
         worker = _greenlet().greenlet(_Work(self.run, self.main), self.main)
         interrupts = sys.modules.get("drupe.jupyter.interrupt")
-        if interrupts is not None:  # which looks for those who catch Ctrl-C on the stack, and a greenlet begins a new one
+        if interrupts is not None:  # which looks on the stack for those who catch Ctrl-C; a greenlet begins a new one
             interrupts.interruptible(_Work.__call__)
         worker.gr_context = contextvars.copy_context()
         self.run.workers.append(worker)
@@ -189,17 +186,20 @@ class GroupRun:
     def _divergence(self):
         places = {}
         for one in sorted(self.waiting, key=lambda one: one.item._lane):
-            places.setdefault((one.what, one.sub, one.frame.f_code, one.frame.f_lasti), []).append(one.item)
+            places.setdefault((one.what, one.sub, tuple(one.place)), []).append(one.item)
         lines = []
-        for (what, sub, code, at), items in places.items():
-            _, line, text = traces.where(code, at)
-            lines.append("  %s %s at %s%s in line %d:  %s" % (_named(items), "waits" if len(items) == 1 else "wait", what,
-                                                            " of a sub-group" if sub else "", line, text))
-        if self.ended:
-            items = sorted(self.ended, key=lambda one: one._lane)
-            lines.append("  %s %s ended" % (_named(items), "has" if len(items) == 1 else "have"))
-        return "the %d work-items of group %s do not come to the same barrier:\n%s\nAll of them must come to each, or " \
-            "none: put it outside of the `if`, the loop or the early return that parts them." % (
+        for (what, sub, (inner, *callers)), items in places.items():
+            _, line, text = traces.where(*inner)
+            callers = [traces.where(*one)[1] for one in callers if not traces.ours(one[0])]
+            lines.append("  %s %s at %s%s in line %d%s:  %s" % (
+                _named(items), "waits" if len(items) == 1 else "wait", what, " of a sub-group" if sub else "", line,
+                "".join(", called in line %d" % one for one in callers), text))
+        waiting = {one.item._lane for one in self.waiting}
+        ended = [item for item in self.members if item._lane not in waiting]
+        if ended:
+            lines.append("  %s %s ended" % (_named(ended), "has" if len(ended) == 1 else "have"))
+        return "the %d work-items of group %s do not come to the same barrier:\n%s\nAll of them must come to each, " \
+            "or none: put it outside of the `if`, the loop or the early return that parts them." % (
                 self.size, plain(self.group._index), "\n".join(lines))
 
 
@@ -219,8 +219,8 @@ class _Work:
                 run.start(item, *run.group.args)
             else:
                 run.start(*run.group.args)
-            trace = gettrace()
-            if trace is not None:
+            trace = gettrace()  # of a debugger in Python: a method
+            if hasattr(trace, "__self__"):
                 settrace(None)
                 traces.behind(trace)
             item = main.switch(True)

@@ -109,7 +109,8 @@ class Watched:
     def __repr__(self):
         return repr(self._data)
 
-    __str__ = __repr__
+    def __str__(self):
+        return str(self._data)
 
     shape = property(lambda self: self._data.shape)
     dtype = property(lambda self: self._data.dtype)

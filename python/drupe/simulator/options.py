@@ -8,9 +8,9 @@ from typing import Optional
 class Options:
     """How kernels are simulated: what is looked for, and in what order work-items run.
 
-    races: find data races. uninitialized: report reads of local and private memory that nobody has written. seed: shuffle
-    the order of groups and of work-items; the same number gives the same order. sub_group_size: work-items of a
-    sub-group. progress: show a bar when it takes long.
+    races: find data races. uninitialized: report reads of local and private memory that nobody has written. seed:
+    shuffle the order of groups and of work-items; the same number gives the same order. sub_group_size: work-items of
+    a sub-group. progress: show a bar when it takes long.
 
     >>> Options(races=True).seed is None
     True

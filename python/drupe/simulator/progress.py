@@ -1,4 +1,4 @@
-"""A bar for simulations that take long. It is drawn between two work-items, so that none moves while a debugger waits."""
+"""A bar for simulations that take long. It is drawn between two work-items, so none moves while a debugger waits."""
 import sys
 import time
 
@@ -24,7 +24,9 @@ class Bar:
         if self._painter is None and sys.gettrace() is None and self._done < self.total:
             from drupe._progress import _painter
 
-            self._painter = _painter()
+            painter = _painter()
+            self._shown = getattr(painter, "always", True)  # not where lines are only added to a file
+            self._painter = painter if self._shown else None
         self._draw("")
 
     def end(self, word):

@@ -1,5 +1,5 @@
-"""Data races, found by vector clocks: two accesses of an element race if one of them at least writes, not both are atomic,
-and neither happens before the other.
+"""Data races, found by vector clocks: two accesses of an element race if one of them at least writes, not both are
+atomic, and neither happens before the other.
 
 A work-item's clock counts the stretches between its barriers and its releases. What it knows of others is a dict of
 numbers: accesses of a work-item, a sub-group or a group before that number happened before. Its keys are tuples
@@ -60,7 +60,7 @@ class Clocks:
     def __init__(self, item, work):
         self.item, self.narrow = item, work[:1]
         self.global_, self.local = Clock(work), Clock(work)
-        self.fenced = self.seen = None
+        self.fenced, self.seen = None, {}
 
     def both(self):
         return self.global_, self.local
@@ -150,7 +150,8 @@ class Races:
         writes = kind != "load"
         access = Access(clock, clocks.item, "%s atomically" % ("writes" if writes else "reads"), frame, writes, scope)
         self._against(memory, key, access, (cell.write, *(cell.reads if writes else ())))
-        self._against(memory, key, access, [one for one in cell.atomics if (one.writes or writes) and _apart(one, access)])
+        apart = [one for one in cell.atomics if (one.writes or writes) and _apart(one, access)]
+        self._against(memory, key, access, apart)
         _keep(cell.atomics, access)
         _synchronize(cell, clocks, kind, order, scope)
 
@@ -177,35 +178,51 @@ def _unit(clocks, scope):
 def _synchronize(cell, clocks, kind, order, scope):
     """What an atomic operation takes from the element, and what it leaves there.
 
-    `released` has for each reach of a release, and work-group of its work-item, what the clocks knew."""
+    `released` has for each reach of a release, and its work-item, what the clocks knew."""
     reach, mine = _unit(clocks, scope), clocks.local.work
     if kind != "store":
         for (theirs, work), known in list(cell.released.items()):
-            if theirs == mine[:len(theirs)] and reach == work[:len(reach)]:
+            if _reaches(theirs, mine) and _reaches(reach, work):
                 if order in _ACQUIRES:
-                    for clock, one in zip(clocks.both(), known):
-                        clock.learn(one)
+                    _learn(clocks, known)
                 else:
-                    clocks.seen = _joined(clocks.seen, known)
+                    _add(clocks.seen, work, known)
     if kind == "load":
         return
     if kind == "store":
         cell.released = {}  # an update goes on with what was released before; a store does not
-    left = [clock.release() for clock in clocks.both()] if order in _RELEASES else clocks.fenced
-    if left is not None:
-        key = reach, mine
-        cell.released[key] = _joined(cell.released.get(key), left)
-
-
-def _joined(first, second):
-    return list(second) if first is None else [merged(one, other) for one, other in zip(first, second)]
-
-
-def fence(clocks, order):
-    """atomic_fence(): later atomic operations release what came before, and what earlier ones have seen is acquired."""
-    if order in _ACQUIRES and clocks.seen is not None:
-        for clock, known in zip(clocks.both(), clocks.seen):
-            clock.learn(known)
-        clocks.seen = None
     if order in _RELEASES:
-        clocks.fenced = [clock.release() for clock in clocks.both()]
+        _add(cell.released, (reach, mine), _release(clocks))
+    elif clocks.fenced is not None:
+        fence_reach, known = clocks.fenced
+        _add(cell.released, (max(reach, fence_reach, key=len), mine), known)
+
+
+def _reaches(unit, work):
+    """Whether a work-item is among those whom a scope reaches."""
+    return work[:len(unit)] == unit
+
+
+def _learn(clocks, known):
+    for clock, one in zip(clocks.both(), known):
+        clock.learn(one)
+
+
+def _release(clocks):
+    return [clock.release() for clock in clocks.both()]
+
+
+def _add(table, key, known):
+    before = table.get(key)
+    table[key] = known if before is None else [merged(one, other) for one, other in zip(before, known)]
+
+
+def fence(clocks, order, scope):
+    """atomic_fence(): later atomic operations release what came before, and what earlier ones have seen is acquired."""
+    reach = _unit(clocks, scope)
+    if order in _ACQUIRES:
+        for work, known in clocks.seen.items():
+            if _reaches(reach, work):
+                _learn(clocks, known)
+    if order in _RELEASES:
+        clocks.fenced = reach, _release(clocks)

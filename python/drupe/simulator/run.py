@@ -67,8 +67,8 @@ class Run:
                     start(item, *args)
                 else:
                     start(*args)
-                trace = gettrace()
-                if trace is not None:
+                trace = gettrace()  # of a debugger in Python: a method
+                if hasattr(trace, "__self__"):
                     settrace(None)
                     traces.behind(trace)
             bar.advance(len(chunk))
@@ -109,7 +109,7 @@ class Run:
     def close(self):
         """End the greenlets of work-items that have not ended."""
         trace, interrupt = gettrace(), None
-        if trace is not None and self.workers:
+        if hasattr(trace, "__self__") and self.workers:
             settrace(None)  # a debugger would stop where they end
         for worker in self.workers:
             for _ in range(3):  # the user's code may catch what ends it
@@ -121,7 +121,7 @@ class Run:
                     interrupt = error
                 except BaseException:  # of the user's `finally`, while the run ends for a reason of its own
                     pass
-        if trace is not None and self.workers:
+        if hasattr(trace, "__self__") and self.workers:
             settrace(trace)
         self.workers.clear()
         self.bar.end("interrupted")
@@ -147,7 +147,7 @@ class Run:
     def fence(self, order, scope):
         """atomic_fence()"""
         if self.watches:
-            races.fence(self.item._clocks, order)
+            races.fence(self.item._clocks, order, scope)
 
     def _local(self, shape, dtype, name):
         """Local memory of the group that is about to run."""
@@ -191,7 +191,8 @@ class Run:
         """The name of the parameter that an array came by, or `array`."""
         if isinstance(array, Watched):
             return array._memory.name
-        return next((name for name, value in zip(self.arguments.names, self.arguments.values) if value is array), "array")
+        named = zip(self.arguments.names, self.arguments.values)
+        return next((name for name, value in named if value is array), "array")
 
     def space_of(self, array):
         """The address space of an array."""
@@ -244,8 +245,7 @@ class Run:
 def _remedy(first, second):
     if first.scope is not None and second.scope is not None:
         return "The scope of one leaves out the other: use MemoryScope.DEVICE."
-    if first.clock.group != second.clock.group or isinstance(first.item, Item):
-        return "Work-items of different groups meet at no barrier: let each write elements of its own, or use an AtomicRef." \
-            if isinstance(first.item, NdItem) else \
-            "Work-items of a Range meet at no barrier: let each write elements of its own, or use an AtomicRef."
+    if first.clock.group != second.clock.group:
+        return "Work-items of %s meet at no barrier: let each write elements of its own, or use an AtomicRef." % (
+            "different groups" if isinstance(first.item, NdItem) else "a Range")
     return "Put group_barrier(item.get_group()) between the two, or use an AtomicRef for both."

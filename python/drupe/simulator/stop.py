@@ -26,12 +26,12 @@ class Stop:
                     getattr(getattr(item, "_global", None), "_index", None) != self.index:
                 return function(*args)
             before = sys.gettrace()
-            sys.settrace(self._tracer(run, item, code.co_filename, before))
+            _settrace(self._tracer(run, item, code.co_filename, before))
             try:
                 return function(*args)
             finally:
                 if not self.met:
-                    sys.settrace(before)
+                    _settrace(before)
         return start
 
     def _tracer(self, run, item, file, before):
@@ -39,7 +39,7 @@ class Stop:
             if event != "line" or self.met or self.line not in (None, frame.f_lineno):
                 return in_frame
             self.met = True
-            sys.settrace(before)
+            _settrace(before)
             frame.f_trace = None
             return self._stop(frame, event, arg)
 
@@ -54,6 +54,12 @@ class Stop:
             self._hook(frame)
             return None
         return debug(frame, event, arg)
+
+
+def _settrace(function):
+    """sys.settrace(). pydevd puts a function in its place that warns: what is set here is gone again at the stop."""
+    holder = getattr(sys.modules.get("pydevd_tracing"), "TracingFunctionHolder", None)
+    (getattr(holder, "_original_tracing", None) or sys.settrace)(function)
 
 
 def debug(frame, event="line", arg=None):

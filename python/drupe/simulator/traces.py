@@ -72,12 +72,12 @@ def debugger_of(trace):
 
 def skip_ours(debugger):
     """Stepping stops in no function of ours; from one work-item's end it goes on to where the next one begins."""
-    debugger.skip = {*(debugger.skip or ()), "drupe.kernel_api.*", "drupe.simulator.*"}
+    debugger.skip = {*(debugger.skip or ()), "drupe.*"}
 
 
 def behind(trace):
-    """A kernel has returned, and a trace function was set, which the caller has taken away for this call: a debugger that
-    was just told to step would stop here."""
+    """A kernel has returned, and a trace function was set, which the caller has taken away for this call: a debugger
+    that was just told to step would stop here."""
     debugger = debugger_of(trace)
     if debugger is not None:
         skip_ours(debugger)
@@ -89,8 +89,8 @@ def trace_again(trace, frame):
     behind(trace)  # which sets it: CPython 3.11 keeps in each greenlet whether it is traced
     if debugger_of(trace) is None:
         return  # others trace all frames from the first
-    while frame is not None and not ours(frame.f_code):
-        if frame.f_trace is None:
+    while frame is not None:
+        if frame.f_trace is None and not ours(frame.f_code):
             frame.f_trace = trace
         frame = frame.f_back
 

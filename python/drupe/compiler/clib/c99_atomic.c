@@ -1,11 +1,11 @@
-// Atomic operations on global memory, by the compiler's own functions, or by instructions where it has none. A
-// group's local memory belongs to one thread: there the operations are ordinary ones.
+// Atomic operations on global memory, by the compiler's own functions, or by the engine's where it has none.
+// A group's local memory belongs to one thread: there the operations are ordinary ones.
 
 //: fence :
 static inline void drupe_fence(void)
 {
 #ifdef __TINYC__
-    __asm__ volatile("mfence" ::: "memory");
+    drupe_fence_();
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
@@ -16,10 +16,9 @@ static inline void drupe_fence(void)
 static inline int drupe_try_u32(volatile u32 *at, u32 *expected, u32 desired)
 {
 #ifdef __TINYC__
-    u32 old, wanted = *expected;
-    __asm__ volatile("lock; cmpxchgl %2, %1" : "=a"(old), "+m"(*at) : "r"(desired), "0"(wanted) : "memory");
-    *expected = old;
-    return old == wanted;
+    const u32 wanted = *expected;
+    *expected = drupe_cas32_((u32 *)at, wanted, desired);
+    return *expected == wanted;
 #else
     return __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 #endif
@@ -29,10 +28,9 @@ static inline int drupe_try_u32(volatile u32 *at, u32 *expected, u32 desired)
 static inline int drupe_try_u64(volatile u64 *at, u64 *expected, u64 desired)
 {
 #ifdef __TINYC__
-    u64 old, wanted = *expected;
-    __asm__ volatile("lock; cmpxchgq %2, %1" : "=a"(old), "+m"(*at) : "r"(desired), "0"(wanted) : "memory");
-    *expected = old;
-    return old == wanted;
+    const u64 wanted = *expected;
+    *expected = drupe_cas64_((u64 *)at, wanted, desired);
+    return *expected == wanted;
 #else
     return __atomic_compare_exchange_n(at, expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 #endif
@@ -71,8 +69,7 @@ static inline $C drupe_global_$F_$T(volatile $C *at, $C value)
         $U bits;
     } old, fresh;
     old.bits = *(volatile $U *)at;
-    do
-        fresh.x = drupe_combine_$F_$T(old.x, value);
+    do fresh.x = drupe_combine_$F_$T(old.x, value);
     while (!drupe_try_$U((volatile $U *)at, &old.bits, fresh.bits));
     return old.x;
 }
@@ -120,7 +117,8 @@ static inline void drupe_ordered_$A_store_$T($C *at, $C value) { drupe_fence(); 
 
 //: fail : try_u32
 // Notes the first failure of a launch: its code, line, work-item and two values.
-static __attribute__((noinline, cold)) void drupe_fail(i64 *failures, u32 code, i64 line, i64 item, i64 a, i64 b)
+static __attribute__((noinline, cold)) void drupe_fail(i64 *failures, u32 code, i64 line, i64 item, i64 a,
+                                                       i64 b)
 {
     u32 none = 0;
     if (!drupe_try_u32((volatile u32 *)failures, &none, code)) return;

@@ -2,21 +2,21 @@
 
 // clang-format off
 //: $F_$T : | F = sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan | T = floats
-$C $F$S($C);
+$C $F$S($C) __attribute__((const));
 static inline $C drupe_$F_$T($C x) { return $F$S(x); }
 //: $F_$T : | F = sinh cosh tanh asinh acosh atanh erf erfc lgamma floor ceil trunc rint | T = floats
-$C $F$S($C);
+$C $F$S($C) __attribute__((const));
 static inline $C drupe_$F_$T($C x) { return $F$S(x); }
 //: $F_$T : | F = pow fmod atan2 copysign hypot nextafter | T = floats
-$C $F$S($C, $C);
+$C $F$S($C, $C) __attribute__((const));
 static inline $C drupe_$F_$T($C a, $C b) { return $F$S(a, b); }
 //: gamma_$T : | T = floats
-$C tgamma$S($C);
+$C tgamma$S($C) __attribute__((const));
 static inline $C drupe_gamma_$T($C x) { return tgamma$S(x); }
 //: fma_$T : | T = floats
-$C fma$S($C, $C, $C);
+$C fma$S($C, $C, $C) __attribute__((const));
 static inline $C drupe_fma_$T($C a, $C b, $C c) { return fma$S(a, b, c); }
 //: ldexp_$T : | T = floats
-$C ldexp$S($C, int);
+$C ldexp$S($C, int) __attribute__((const));
 static inline $C drupe_ldexp_$T($C x, i64 n) { return ldexp$S(x, (int)(n < -4096 ? -4096 : n > 4096 ? 4096 : n)); }
 // clang-format on

@@ -68,6 +68,7 @@ static inline $C drupe_exp_$T($C z)
     return drupe_complex_$R(size * drupe_cos_$R(z.im) * factor, size * drupe_sin_$R(z.im) * factor);
 }
 
+// clang-format off
 //: log_$T : complex_$R fabs_$R log_$R log1p_$R hypot_$R atan2_$R | T = complexes
 static inline $C drupe_log_$T($C z)
 {
@@ -83,7 +84,9 @@ static inline $C drupe_log_$T($C z)
         real = drupe_log_$R(size);
     return drupe_complex_$R(real, drupe_atan2_$R(z.im, z.re));
 }
+// clang-format on
 
+// clang-format off
 //: sqrt_$T : complex_$R fabs_$R sqrt_$R hypot_$R copysign_$R isinf_$R | T = complexes
 static inline $C drupe_sqrt_$T($C z)
 {
@@ -106,19 +109,22 @@ static inline $C drupe_sqrt_$T($C z)
     return x >= 0 ? drupe_complex_$R(root, drupe_copysign_$R(other, y))
                   : drupe_complex_$R(drupe_fabs_$R(other), drupe_copysign_$R(root, y));
 }
+// clang-format on
 
 //: sinh_$T : complex_$R sinh_$R cosh_$R sin_$R cos_$R | T = complexes
 static inline $C drupe_sinh_$T($C z)
 {
     if (z.im == 0) return drupe_complex_$R(drupe_sinh_$R(z.re), z.im);
-    return drupe_complex_$R(drupe_sinh_$R(z.re) * drupe_cos_$R(z.im), drupe_cosh_$R(z.re) * drupe_sin_$R(z.im));
+    return drupe_complex_$R(drupe_sinh_$R(z.re) * drupe_cos_$R(z.im),
+                            drupe_cosh_$R(z.re) * drupe_sin_$R(z.im));
 }
 
 //: cosh_$T : complex_$R sinh_$R cosh_$R sin_$R cos_$R | T = complexes
 static inline $C drupe_cosh_$T($C z)
 {
     if (z.im == 0) return drupe_complex_$R(drupe_cosh_$R(z.re), z.re > 0 ? z.im : -z.im);
-    return drupe_complex_$R(drupe_cosh_$R(z.re) * drupe_cos_$R(z.im), drupe_sinh_$R(z.re) * drupe_sin_$R(z.im));
+    return drupe_complex_$R(drupe_cosh_$R(z.re) * drupe_cos_$R(z.im),
+                            drupe_sinh_$R(z.re) * drupe_sin_$R(z.im));
 }
 
 //: tanh_$T : complex_$R sinh_$R sin_$R cos_$R tan_$R exp_$R sqrt_$R fabs_$R isinf_$R | T = complexes

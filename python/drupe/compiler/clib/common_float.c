@@ -93,6 +93,7 @@ static inline $C drupe_mod_$T($C a, $C b)
     return (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
+// clang-format off
 //: floordiv_$T : fmod_$T copysign_$T floor_$T | T = floats
 static inline $C drupe_floordiv_$T($C a, $C b)
 {
@@ -104,3 +105,4 @@ static inline $C drupe_floordiv_$T($C a, $C b)
     $C whole = drupe_floor_$T(quotient);
     return quotient - whole > 0.5$S ? whole + 1 : whole;
 }
+// clang-format on

@@ -1,7 +1,8 @@
 // float16: two bytes in memory, and a float32 of the same value everywhere else.
 
 // Nearest, ties to even: adding a half of the last place that stays, less one where that place is even,
-// carries just where it should; what is too small for float16's exponents is rounded by an addition of floats.
+// carries just where it should; what is too small for float16's exponents is rounded by an addition of
+// floats.
 //: to_half_float32 : bits_float32 of_bits_float32
 static inline u16 drupe_to_half_float32(f32 x)
 {

@@ -1,11 +1,13 @@
-// Atomic operations of OpenCL C 1.2, whose pointers say which memory they mean. Those of floats exchange bits.
+// Atomic operations of OpenCL C 1.2, whose pointers say which memory they mean. Those of floats exchange
+// bits.
 
 //: fence :
 static inline void drupe_fence(void)
 {
 #if (__OPENCL_C_VERSION__ >= 200 && __OPENCL_C_VERSION__ < 300) ||                                           \
     (defined(__opencl_c_atomic_order_seq_cst) && defined(__opencl_c_atomic_scope_device))
-    atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_seq_cst, memory_scope_device);
+    atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_seq_cst,
+                           memory_scope_device);
 #else
     mem_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
 #endif

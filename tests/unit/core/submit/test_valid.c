@@ -14,7 +14,7 @@
 
 #define LAUNCHES 1000000u
 #define SHAPES   500u /* launches of one made-up kernel */
-#define MOST     14u  /* arguments; more than the fast path takes */
+#define MOST     26u  /* arguments; more than the fast path takes */
 
 static struct {
     drupe_queue *queue;
