@@ -60,7 +60,7 @@ class Lowerer(Expressions, Statements):
     def fresh(self, name):
         """A name that no variable has: the same ones in each run."""
         self.numbers[name] = number = self.numbers.get(name, 0) + 1
-        return "%s_%s%d" % (self.scope.prefix, name, number)
+        return "%s.%s%d" % (self.scope.prefix, name, number)
 
     def counter(self):
         """A variable for a loop that counts."""
@@ -189,7 +189,7 @@ class Lowerer(Expressions, Statements):
             self._changes_kind(name, before, value)
         items = []
         for place, one in enumerate(value.items):
-            inner = "%s_%d" % (name, place)
+            inner = "%s.%d" % (name, place)
             if isinstance(one, Number):
                 items.append(self._assign(self.slot(inner), one, self.scope.counts.get(name, 0) == 1, name))
             elif isinstance(one, Items):
@@ -204,17 +204,19 @@ class Lowerer(Expressions, Statements):
         if before is not None and (not isinstance(before, Elements) or types.union(before.type, value.type) is None):
             self._changes_kind(name, before, value)
         if self.scope.counts.get(counted or name, 0) <= 1:
-            if value.buffer.size is not None and value.buffer.name.startswith("_"):
-                value.buffer.name = self.slot(name)  # memory of the kernel's own is called what the user calls it
+            slot = self.slot(name)
+            if value.buffer.size is not None and value.buffer.name.startswith(self.scope.prefix + ".") and \
+                    all(one.name != slot for one in self.function.buffers):
+                value.buffer.name = slot  # memory of the kernel's own is called what the user calls it
             return places.view_into(self, name, value)
         packed = value.packed and self.known.get(("packed", self.slot(name)), True)
         self.found[("packed", self.slot(name))] = packed and self.found.get(("packed", self.slot(name)), True)
         buffer = tree.Buffer(self.slot(name), value.dtype, value.buffer.space)
         self.view_of(buffer, value.buffer)
         self.emit(tree.Point(self.line, buffer, value.buffer, (value.offset or constant(0)).expr))
-        shape = [self._assign(self.slot("%s_shape%d" % (name, i)), one) for i, one in enumerate(value.shape)]
+        shape = [self._assign(self.slot("%s.shape%d" % (name, i)), one) for i, one in enumerate(value.shape)]
         strides = places.packed_strides(self, shape) if packed else \
-            [self._assign(self.slot("%s_stride%d" % (name, i)), one) for i, one in enumerate(value.strides)]
+            [self._assign(self.slot("%s.stride%d" % (name, i)), one) for i, one in enumerate(value.strides)]
         return Elements(value.dtype, buffer, shape, strides, None, packed, name)
 
     def unassigned(self, name):
@@ -331,7 +333,7 @@ class Lowerer(Expressions, Statements):
     def _in_place(self, source, names, args):
         self.numbers["call"] = number = self.numbers.get("call", 0) + 1
         outer, line = self.scope, self.line
-        inner = Scope(source, names, "%s%d_" % (source.name, number))
+        inner = Scope(source, names, "%s%d." % (source.name, number))
         for name, value in zip(names.params, args):
             simple = not isinstance(value, Number) or is_simple(value.expr)
             self.scope = inner
@@ -419,7 +421,7 @@ def _parameter(low, function, name, value):
         function.params.append(tree.Param(name, value.expr.type))
         return Number(value.scalar, tree.Var(value.expr.type, name), None, value.low)
     if isinstance(value, Items):
-        return Items([_parameter(low, function, "%s_%d" % (name, i), one) for i, one in enumerate(value.items)],
+        return Items([_parameter(low, function, "%s.%d" % (name, i), one) for i, one in enumerate(value.items)],
                      value.cls)
     if not isinstance(value, Elements):
         return value
@@ -432,10 +434,10 @@ def _parameter(low, function, name, value):
         function.params.append(tree.Param(name + suffix, "int64"))
         return integer(tree.Var("int64", name + suffix), one.low)
 
-    offset = None if value.offset is None else number("_offset", Number(INT, value.offset.expr, None, 0))
-    shape = [number("_shape%d" % i, one) for i, one in enumerate(value.shape)]
+    offset = None if value.offset is None else number(".offset", Number(INT, value.offset.expr, None, 0))
+    shape = [number(".shape%d" % i, one) for i, one in enumerate(value.shape)]
     strides = places.packed_strides(low, shape) if value.packed else \
-        [number("_stride%d" % i, one) for i, one in enumerate(value.strides)]
+        [number(".stride%d" % i, one) for i, one in enumerate(value.strides)]
     return Elements(value.dtype, buffer, shape, strides, offset, value.packed, name)
 
 
@@ -446,8 +448,8 @@ def _lower_function(unit, source, names, args, number):
         for name, value in zip(names.params, args):
             inside = _parameter(low, function, name, value)
             if isinstance(inside, Number) and low.scope.counts[name] > 1:
-                function.params[-1].name = name + "_given"
-                inside.expr.name = name + "_given"
+                function.params[-1].name = name + ".given"
+                inside.expr.name = name + ".given"
                 low.bind(name, inside)
             else:
                 low.scope.bound[name] = inside
