@@ -178,3 +178,79 @@ def test_operations_of_numpy_on_bools(target):
         p[i] = np.rint(n[i])
         q[i] = np.float_power(np.float32(2), np.float32(i % 4))
     """, "f(i, n, o, p, q)", n=N, **outputs(o="int8", p="float16", q="float64"))
+
+
+def test_operands_are_computed_from_the_left_to_the_right(target):
+    check(target, """
+    def h(r, a):
+        r[0] += a
+        return r[0]
+
+
+    def later(r, a):
+        r[0] += a
+        if a > 3:
+            return r[1]
+        return r[0]
+
+
+    def f(i, w, o):
+        r = w[i]
+        o[i, 0] = r[0] - h(r, 2.0)
+        o[i, 1] = r[0] * later(r, 3.0)
+        o[i, 2] = i < 3 < later(r, 1.0)
+        o[i, 3] += h(o[i], 1.0)
+        a, b = r[0], h(r, 0.5)
+        o[i, 4] = max(r[0], h(r, a), b)
+        r[int(h(r, 1.0)) % 3] = r[0]
+    """, "f(i, w, o)", w=np.arange(60.0).reshape(20, 3), o=np.ones((20, 5)))
+
+
+def test_names_that_the_compiler_might_have(target):
+    check(target, """
+    def h(x):
+        if x < 0:
+            return x
+        x_given = 2.0
+        return x * x_given
+
+
+    def f(i, x, o):
+        x_shape0, _t1, f1_i, f1_t1, double = 3.0, 4.0, 5.0, 6.0, 7.0
+        t = (x_shape0, _t1)
+        t_0, größe = 8.0, 9.0
+        o[i] = x_shape0 + _t1 + f1_i + f1_t1 + double + t[0] * t_0 + h(x[i - 1]) + größe
+    """, "f(i, x, o)", x=X, **outputs(o="float64"))
+
+
+def test_private_arrays_in_loops_over_tuples(target):
+    check(target, """
+    def f(i, o):
+        for k in (1, 2, 3):
+            v = np.zeros(3)
+            for j in range(2):
+                u = np.zeros(2)
+                u[j] += k
+                v[j] += u[0] + u[1]
+            o[i] += v[0] * k + v[1]
+    """, "f(i, o)", **outputs(o="float64"))
+
+
+def test_the_else_of_an_empty_loop(target):
+    check(target, """
+    def f(i, o):
+        for k in range(i):
+            pass
+        else:
+            o[i] = 3
+    """, "f(i, o)", **outputs(o="int64"))
+
+
+def test_constants_that_are_compared(target):
+    """libtcc 0.9.27 computes what stands behind `1 ||` wrongly, if there are conditions in a condition."""
+    check(target, """
+    def f(i, n, o, p):
+        v = np.uint32(2) not in (np.uint32(2), n[(2 if n[i] > np.uint64(2) else 0) % 3 - 5])
+        o[i] = 2 + v
+        p[i] = (np.int8(3) == np.int8(3)) | (n[i] > 3) | bool(np.float32(0.0))
+    """, "f(i, n, o, p)", n=N, **outputs(o="int16", p="bool"))

@@ -130,9 +130,9 @@ def _here(chosen):
 
 
 def _one(chosen):
-    """Run one function that comes from stdin."""
-    program, function = pickle.load(sys.stdin.buffer)
-    return 1 if problems(program, [function], Target(chosen.device, chosen.tier)) else 0
+    """Run functions that come from stdin."""
+    program, functions = pickle.load(sys.stdin.buffer)
+    return 1 if problems(program, functions, Target(chosen.device, chosen.tier)) else 0
 
 
 def _run(chosen):

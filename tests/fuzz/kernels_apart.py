@@ -41,9 +41,9 @@ class Lines:
             self.ended = "it ends by %s" % signal.Signals(-code).name if code < 0 else "it exits with %d" % code
 
 
-def ends_badly(program, function, arguments):
-    """Whether a function crashes its process, or does not end."""
-    text = pickle.dumps((program, function))
+def ends_badly(program, functions, arguments):
+    """Whether functions crash their process, or do not end."""
+    text = pickle.dumps((program, functions))
     try:
         done = subprocess.run([sys.executable, SCRIPT, "--one", *arguments], input=text, timeout=SHORT, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -52,11 +52,32 @@ def ends_badly(program, function, arguments):
     return done.returncode < 0
 
 
+def _needed(program, arguments):
+    """Those of a program's functions without which it does not end badly."""
+    left = list(program.functions)
+    if not ends_badly(program, left, arguments):
+        return []
+    size = len(left) // 2
+    while size:
+        at = 0
+        while at < len(left):
+            fewer = left[:at] + left[at + size:]
+            if fewer and ends_badly(program, fewer, arguments):
+                left = fewer
+            else:
+                at += size
+        size //= 2
+    return left
+
+
 def told(program, how, arguments):
     """A text about a program that ended badly, with a test of the function that did."""
-    for function in program.functions:
-        if ends_badly(program, function, arguments):
-            small = copy.deepcopy(function)
-            shrink(small, lambda one: ends_badly(program, one, arguments))
-            return "program %d, %s: %s\n\n%s\n" % (program.seed, function.name, how, as_test(program, small))
-    return "program %d: %s, and each of its functions by itself is well\n" % (program.seed, how)
+    left = _needed(program, arguments)
+    if not left:
+        return "program %d: %s, and not again" % (program.seed, how)
+    if len(left) > 1:
+        return "program %d: %s. It needs %s:\n\n%s" % (program.seed, how, ", ".join(one.name for one in left),
+                                                       program.text(left))
+    small = copy.deepcopy(left[0])
+    shrink(small, lambda one: ends_badly(program, [one], arguments))
+    return "program %d, %s: %s\n\n%s\n" % (program.seed, small.name, how, as_test(program, small))

@@ -172,7 +172,7 @@ def without_else(stmts, fresh):
         rest = tree.If(stmt.line, tree.Unary("bool", "!", tree.Var("bool", own)), many(stmt.other, flag))
         return [tree.Assign(stmt.line, own, tree.Const("bool", False)), loop, rest]
 
-    if any(getattr(node, "body", None) and node.other for node in nodes(*stmts)):
+    if any(isinstance(node, (tree.For, tree.While)) and node.other for node in nodes(*stmts)):
         return many(stmts, None)
     return stmts
 

@@ -5,7 +5,7 @@ import math
 import sys
 import types as pytypes
 
-from drupe.compiler import mathematics, operators, places, tree, types
+from drupe.compiler import folding, mathematics, operators, places, tree, types
 from drupe.compiler.messages import KernelError
 from drupe.compiler.items import place_method
 from drupe.compiler.types import BOOL, COMPLEX_, FLOAT, INT, Scalar
@@ -74,7 +74,7 @@ def _type(low, kind, args, named):
 
 def _whole_part(low, x, scalar):
     """A float that is known now as an integer; one that does not fit is converted as the device does it."""
-    least, most = operators.limits(scalar.name)
+    least, most = folding.limits(scalar.name)
     if math.isfinite(x.const) and least <= int(x.const) <= most:
         return operators.cast(low, constant(int(x.const)), scalar)
     return Number(scalar, tree.Cast(scalar.name, x.expr))

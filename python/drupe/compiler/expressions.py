@@ -2,7 +2,7 @@
 import ast
 import contextlib
 
-from drupe.compiler import calls, operators, places, tree, types
+from drupe.compiler import calls, folding, operators, places, tree, types
 from drupe.compiler.attributes import attribute
 from drupe.compiler.messages import KernelError
 from drupe.compiler.types import BOOL
@@ -36,6 +36,34 @@ class Expressions:
             yield self.block
         finally:
             self.block = outer
+
+    # --- In order ---
+
+    def values(self, nodes):
+        """Expressions from the left to the right, starred ones among them: what one reads is not what a later one
+        writes."""
+        found = []
+        for node in nodes:
+            mark = len(self.block)
+            more = [self.value(node)] if not isinstance(node, ast.Starred) else self._spread(node)
+            found = [self.kept_before(one, mark) for one in found] + more
+        return found
+
+    def _spread(self, node):
+        inner = self.value(node.value)
+        if not isinstance(inner, Items):
+            raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
+        return inner.items
+
+    def kept_before(self, value, mark):
+        """A value that was found when the block had `mark` statements: where later ones write to memory, what it reads
+        is read before these."""
+        if len(self.block) == mark or not _reads(value) or not any(map(_writes, self.block[mark:])):
+            return value
+        with self.captured() as before:
+            value = self.detached(value)
+        self.block[mark:mark] = before
+        return value
 
     # --- Names and constants ---
 
@@ -78,16 +106,7 @@ class Expressions:
         return places.get(self, owner, places.key_of(self, node.slice))
 
     def _tuple(self, node):
-        items = []
-        for one in node.elts:
-            if isinstance(one, ast.Starred):
-                inner = self.value(one.value)
-                if not isinstance(inner, Items):
-                    raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
-                items += inner.items
-            else:
-                items.append(self.value(one))
-        return Items(items)
+        return Items(self.values(node.elts))
 
     def _list(self, node):
         raise KernelError("DK003", "A kernel cannot have a list: device memory does not grow.",
@@ -100,7 +119,7 @@ class Expressions:
 
     def _binop(self, node):
         sign = operators.SIGNS[type(node.op)]
-        a, b = self.value(node.left), self.value(node.right)
+        a, b = self.values((node.left, node.right))
         if isinstance(a, Items) and isinstance(b, Items) and sign == "+":
             return Items(a.items + b.items)
         return self.operate(sign, a, b)
@@ -118,27 +137,39 @@ class Expressions:
             cond = self.test(node.operand)
             if isinstance(cond, tree.Const):
                 return constant(not cond.value)
-            return Number(BOOL, tree.Unary("bool", "!", cond))
+            return Number(BOOL, folding.negated(cond))
         return operators.unary(self, node.op, self.number(node.operand))
 
     def _compare(self, node):
-        left, result = self.value(node.left), None
-        for at, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
-            right = self.value(right_node)
-            if at + 1 < len(node.ops) and isinstance(right, Number):
-                right = self.once(right)
-            one = self._compare_two(op, left, right)
-            result = one if result is None else self._and(result, one)
+        left, right = self.values((node.left, node.comparators[0]))
+        result, last = None, len(node.ops) - 1
+        for at, op in enumerate(node.ops):
+            if at == 0:
+                right, result = self._compared(op, left, right, at == last)
+            elif isinstance(result.expr, tree.Const) and not result.expr.value:
+                return result
+            else:
+                with self.captured() as before:
+                    right, one = self._compared(op, left, self.value(node.comparators[at]), at == last)
+                result = self._both(result, one, before)
             left = right
         return result
 
-    @staticmethod
-    def _and(a, b):
-        """Both of two comparisons; of what is known now, nothing is left to compute."""
-        for one, other in ((a, b), (b, a)):
-            if isinstance(one.expr, tree.Const):
-                return other if one.expr.value else one
-        return Number(types.common(a.scalar, b.scalar), tree.Binary("bool", "&&", a.expr, b.expr))
+    def _compared(self, op, left, right, last):
+        """(right, whether left op right); what a further comparison needs is computed once."""
+        if not last and isinstance(right, Number):
+            right = self.once(right)
+        return right, self._compare_two(op, left, right)
+
+    def _both(self, result, one, before):
+        """Both of two comparisons, of which the second one needs statements that count where the first one holds."""
+        if not before or isinstance(result.expr, tree.Const):
+            self.block += before
+            return Number(types.common(result.scalar, one.scalar), folding.logic("&&", result.expr, one.expr))
+        flag = self.temporary("bool", result.expr)
+        before.append(tree.Assign(self.line, flag.name, one.expr))
+        self.emit(tree.If(self.line, flag, before))
+        return Number(types.common(result.scalar, one.scalar), flag)
 
     def _compare_two(self, op, left, right):
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -147,10 +178,10 @@ class Expressions:
             found = constant(False)
             for one in right.items:
                 same = self._compare_two(ast.Eq(), left, one)
-                found = Number(BOOL, self._join("||", found, same))
+                found = Number(BOOL, folding.logic("||", found.expr, same.expr))
             if isinstance(op, ast.In):
                 return found
-            return Number(BOOL, tree.Unary("bool", "!", found.expr))
+            return Number(BOOL, folding.negated(found.expr))
         if isinstance(left, Known) or isinstance(right, Known) or isinstance(op, (ast.Is, ast.IsNot)):
             return constant(_same(left, right) == isinstance(op, (ast.Is, ast.Eq)))
         if isinstance(left, Items) and isinstance(right, Items):
@@ -162,14 +193,8 @@ class Expressions:
             raise KernelError("DK012", "Tuples are compared with == and != only.")
         result = constant(len(left.items) == len(right.items))
         for a, b in zip(left.items, right.items):
-            result = Number(BOOL, self._join("&&", result, self._compare_two(ast.Eq(), a, b)))
-        return result if isinstance(op, ast.Eq) else Number(BOOL, tree.Unary("bool", "!", result.expr))
-
-    @staticmethod
-    def _join(op, a, b):
-        if isinstance(a.expr, tree.Const):
-            return b.expr if a.expr.value == (op == "&&") else a.expr
-        return tree.Binary("bool", op, a.expr, b.expr)
+            result = Number(BOOL, folding.logic("&&", result.expr, self._compare_two(ast.Eq(), a, b).expr))
+        return result if isinstance(op, ast.Eq) else Number(BOOL, folding.negated(result.expr))
 
     # --- Conditions ---
 
@@ -202,7 +227,7 @@ class Expressions:
                 more = self.test(one)
             if before:  # what it needs must not run where it does not count
                 return self._test_late(result, both, before, more, node.values[at + 1:])
-            result = tree.Binary("bool", "&&" if both else "||", result, more)
+            result = folding.logic("&&" if both else "||", result, more)
         return result
 
     def _test_late(self, result, both, before, more, rest):
@@ -231,7 +256,7 @@ class Expressions:
             second = self._either(both, rest)
         if isinstance(second, Number) and first.scalar.kind == second.scalar.kind == 0 and not before:
             scalar = types.common(first.scalar, second.scalar)
-            return Number(scalar, tree.Binary("bool", "&&" if both else "||", first.expr, second.expr))
+            return Number(scalar, folding.logic("&&" if both else "||", first.expr, second.expr))
         first = self.once(first)
         cond = operators.truth(self, first)
         return self._choice(cond, (before, second), ([], first)) if both else \
@@ -275,28 +300,38 @@ class Expressions:
 
     def _call(self, node):
         target = self.value(node.func)
-        args = []
-        for one in node.args:
-            if isinstance(one, ast.Starred):
-                inner = self.value(one.value)
-                if not isinstance(inner, Items):
-                    raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
-                args += inner.items
-            else:
-                args.append(self.text_or_value(one))
         if any(one.arg is None for one in node.keywords):
             raise KernelError("DK003", "A kernel cannot pass **keywords.")
-        named = {one.arg: self.value(one.value) for one in node.keywords}
-        return calls.call(self, target, args, named)
-
-    def text_or_value(self, node):
-        return self.value(node)
+        args = self.values([*node.args, *(one.value for one in node.keywords)])
+        count = len(args) - len(node.keywords)
+        named = {one.arg: value for one, value in zip(node.keywords, args[count:])}
+        return calls.call(self, target, args[:count], named)
 
     def _starred(self, node):
         raise KernelError("DK003", "* stands in calls and tuples only.")
 
     def _slice(self, node):
         raise KernelError("DK003", "A slice stands in brackets.")
+
+
+def _reads(value):
+    """Whether a value depends on memory."""
+    if isinstance(value, Items):
+        return any(_reads(one) for one in value.items)
+    if isinstance(value, Elements):
+        return any(_reads(one) for one in (value.offset, *value.shape, *value.strides) if one is not None)
+    return isinstance(value, Number) and any(isinstance(one, tree.Load) for one in tree.walk(value.expr))
+
+
+def _writes(stmt):
+    """Whether a statement may write to memory."""
+    for node in tree.walk(stmt):
+        if isinstance(node, (tree.Store, tree.Barrier)) or (isinstance(node, tree.Atomic) and node.op != "load"):
+            return True
+        if isinstance(node, tree.Call) and node.function is not None and any(
+                param.buffer is not None and not param.buffer.readonly for param in node.function.params):
+            return True
+    return False
 
 
 def _same(a, b):

@@ -2,7 +2,7 @@
 import ast
 import functools
 
-from drupe.compiler import operators, tree, types
+from drupe.compiler import folding, operators, tree, types
 from drupe.compiler.messages import KernelError
 from drupe.compiler.types import BOOL, FLOAT, INT, Scalar
 from drupe.compiler.values import Elements, Number, constant, stored
@@ -260,12 +260,12 @@ def _complex_reciprocal(low, x):
 def _logical(sign):
     def function(low, name, args, weak):
         pair = [operators.truth(low, one) for one in numbers(name, args, 2)]
-        return Number(Scalar("bool"), tree.Binary("bool", sign, *pair))
+        return Number(Scalar("bool"), folding.logic(sign, *pair))
     return function
 
 
 def _not(low, name, args, weak):
-    return Number(Scalar("bool"), tree.Unary("bool", "!", operators.truth(low, numbers(name, args, 1)[0])))
+    return Number(Scalar("bool"), folding.negated(operators.truth(low, numbers(name, args, 1)[0])))
 
 
 def _negated(op):

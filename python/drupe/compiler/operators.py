@@ -1,10 +1,8 @@
 """Operators: what Python and NumPy mean by them, as casts, C operators and functions of the library."""
 import ast
-import math
 import operator
-import struct
 
-from drupe.compiler import tree, types
+from drupe.compiler import folding, tree, types
 from drupe.compiler.messages import KernelError
 from drupe.compiler.types import BOOL, FLOAT, INT, Scalar
 from drupe.compiler.values import Number, constant, stored
@@ -18,12 +16,6 @@ _FOLD = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.
          ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _COMPLEX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "==": "eq", "!=": "ne"}
-
-
-def limits(name):
-    """The least and greatest value of an integer type."""
-    bits = 8 * types.SIZES[name]
-    return (0, (1 << bits) - 1) if name in types.UNSIGNED else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
 # --- Casts -------------------------------------------------------------------------------------------------
@@ -51,28 +43,15 @@ def _keeps(number, name):
 def _cast_const(low, number, scalar, name):
     value = number.const
     if scalar.kind == 1:
-        least, most = limits(name)
+        least, most = folding.limits(name)
         value = int(value)
         if not least <= value <= most:
             raise KernelError("DK019", "%d does not fit %s, whose values are %d to %d." % (value, name, least, most),
                               "Cast the other operand to a wider type, such as numpy.int64(x).")
     else:
-        value = _rounded((bool, int, float, complex)[scalar.kind](value), name)
+        value = folding.rounded((bool, int, float, complex)[scalar.kind](value), name)
     return Number(scalar, tree.Const(name, value), value if scalar.weak else None,
                   int(value) if scalar.kind < 2 else None)
-
-
-def _rounded(value, name):
-    """A number of Python as a type with fewer digits holds it."""
-    if name == "complex64":
-        return complex(_rounded(value.real, "float32"), _rounded(value.imag, "float32"))
-    form = {"float16": "e", "float32": "f"}.get(name)
-    if form is None:
-        return value
-    try:
-        return struct.unpack(form, struct.pack(form, value))[0]
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 def convert(expr, name):
@@ -90,10 +69,7 @@ def convert(expr, name):
     if name in types.COMPLEX:
         real = types.real_of(name)
         return tree.Call(name, "complex", [convert(expr, real), tree.Const(real, 0.0)])
-    if name == "bool":
-        zero = tree.Const(have, 0 if have in types.INTEGERS else 0.0)
-        return tree.Binary("bool", "!=", expr, zero)
-    return tree.Cast(name, expr)
+    return folding.cast(expr, name)
 
 
 def truth(low, number):
@@ -151,9 +127,9 @@ def _arith(low, scalar, sign, a, b, wraps=False, bound=None):
     """A C operator on two operands of one type; float16 is computed in float32."""
     name = stored(scalar, low.fp64)
     if name == "float16":
-        x, y = tree.Cast("float32", a.expr), tree.Cast("float32", b.expr)
-        return Number(scalar, tree.Cast("float16", tree.Binary("float32", sign, x, y)))
-    return Number(scalar, tree.Binary(name, sign, a.expr, b.expr, wraps), None, bound)
+        x, y = folding.cast(a.expr, "float32"), folding.cast(b.expr, "float32")
+        return Number(scalar, folding.cast(folding.binary("float32", sign, x, y), "float16"))
+    return Number(scalar, folding.binary(name, sign, a.expr, b.expr, wraps), None, bound)
 
 
 def _ring(low, sign, a, b):
@@ -163,7 +139,7 @@ def _ring(low, sign, a, b):
     if scalar.name == "bool":
         if sign == "-":
             raise KernelError("DK012", "bool_ - bool_ is not defined.", "Use ^ or `not`.")
-        return Number(scalar, tree.Binary("bool", "||" if sign == "+" else "&&", a.expr, b.expr))
+        return Number(scalar, folding.logic("||" if sign == "+" else "&&", a.expr, b.expr))
     x, y = _both(low, a, b, scalar)
     if scalar.kind == 3:
         return Number(scalar, tree.Call(x.expr.type, _COMPLEX[sign], [x.expr, y.expr]))
@@ -260,10 +236,9 @@ def _bits(low, sign, a, b):
         _refuse(sign, a, b)
     x, y = _both(low, a, b, scalar)
     if scalar.kind == 0:
-        op = {"&": "&&", "|": "||", "^": "!="}[sign]
-        return Number(scalar, tree.Binary("bool", op, x.expr, y.expr))
+        return Number(scalar, folding.logic({"&": "&&", "|": "||", "^": "!="}[sign], x.expr, y.expr))
     natural = (x.natural or y.natural) if sign == "&" else x.natural and y.natural
-    return Number(scalar, tree.Binary(x.expr.type, sign, x.expr, y.expr), None, 0 if natural else None)
+    return Number(scalar, folding.binary(x.expr.type, sign, x.expr, y.expr), None, 0 if natural else None)
 
 
 # --- Comparisons -------------------------------------------------------------------------------------------
@@ -278,9 +253,7 @@ def _compare(low, sign, a, b):
         if sign not in ("==", "!="):
             _refuse(sign, a, b)
         return Number(result, tree.Call("bool", _COMPLEX[sign], [x.expr, y.expr]))
-    if x.expr.type == "float16":
-        x, y = (Number(scalar, tree.Cast("float32", one.expr)) for one in (x, y))
-    return Number(result, tree.Binary("bool", sign, x.expr, y.expr))
+    return Number(result, folding.compare(sign, x.expr, y.expr))
 
 
 def _compared(a, b):
@@ -303,10 +276,12 @@ def _mixed(sign, a, b):
     flipped = a.scalar.name == "uint64"
     signed, other = (b, a) if flipped else (a, b)
     zero = tree.Const(signed.expr.type, 0)
-    negative = tree.Binary("bool", "<", signed.expr, zero)
-    x, y = tree.Cast("uint64", signed.expr), other.expr
-    plain = tree.Binary("bool", sign, y, x) if flipped else tree.Binary("bool", sign, x, y)
+    negative = folding.compare("<", signed.expr, zero)
+    x, y = folding.cast(signed.expr, "uint64"), other.expr
+    plain = folding.compare(sign, y, x) if flipped else folding.compare(sign, x, y)
     below = sign in ("!=", *((">", ">=") if flipped else ("<", "<=")))
+    if folding.is_known(negative):
+        return tree.Const("bool", below) if negative.value else plain
     return tree.Select("bool", negative, tree.Const("bool", below), plain)
 
 
@@ -324,12 +299,12 @@ def unary(low, op, a):
     if isinstance(op, ast.Invert):
         if scalar.kind > 1:
             raise KernelError("DK012", "~%s is not defined." % a.type)
-        return Number(scalar, tree.Unary(a.expr.type, "!" if scalar.kind == 0 else "~", a.expr))
+        return Number(scalar, folding.negated(a.expr) if scalar.kind == 0 else tree.Unary(a.expr.type, "~", a.expr))
     if scalar.kind == 0:
         raise KernelError("DK012", "-bool_ is not defined.", "Use `not`, or ~.")
     if scalar.kind == 3 or (scalar.kind == 1 and not scalar.weak):
         return Number(scalar, tree.Call(a.expr.type, "neg", [a.expr]))
-    return Number(scalar, tree.Unary(a.expr.type, "-", a.expr))
+    return Number(scalar, folding.negative(a.expr))
 
 
 def select(low, cond, a, b):

@@ -55,7 +55,9 @@ class Statements:
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
         elif isinstance(target, ast.Subscript):
-            places.put(self, self.value(target.value), places.key_of(self, target.slice), value)
+            mark = len(self.block)
+            owner, key = self.value(target.value), places.key_of(self, target.slice)
+            places.put(self, owner, key, self.kept_before(value, mark))
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value)
         else:
@@ -89,7 +91,9 @@ class Statements:
         if view is not None:
             raise KernelError("DK013", "%s= of a slice is not defined in a kernel." % sign, "Write a loop.")
         offset = self.once(offset)
-        value = self.operate(sign, places.load(self, array, offset), self.value(node))
+        before, mark = places.load(self, array, offset), len(self.block)
+        value = self.value(node)
+        value = self.operate(sign, self.kept_before(before, mark), value)
         self.written(array.buffer)
         if value.scalar.kind > types.Scalar(array.dtype).kind and value.scalar.kind > 1:
             raise KernelError("DK012", "%s %s= %s gives %s, which does not fit an element." % (
