@@ -378,20 +378,10 @@ def _mathematical(name, weak):
 @functools.lru_cache(maxsize=None)
 def _fixed():
     """id of a function → what lowers it. The functions live as long as their modules."""
-    import cmath
-    import math
-
-    import numpy
-
     from drupe import kernel_api
 
     table = {id(getattr(builtins, name)): function for name, function in _BUILTINS.items()}
     table[id(abs)], table[id(round)] = _mathematical("abs", True), _mathematical("round", True)
-    for module, weak in ((math, True), (cmath, True), (numpy, False)):
-        for name in mathematics.FUNCTIONS:
-            if hasattr(module, name):
-                table[id(getattr(module, name))] = _mathematical(name, weak)
-    table[id(numpy.zeros)], table[id(numpy.empty)] = _numpys_memory(True), _numpys_memory(False)
     for name, function in _API.items():
         thing = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), kernel_api)
         if thing is not None:
@@ -400,14 +390,16 @@ def _fixed():
 
 
 def _table():
-    """The fixed functions, and those of modules that the user has imported meanwhile."""
+    """The fixed functions, and those of modules that the user has imported meanwhile: none is imported for this."""
     table = _fixed()
-    for module in ("drupe.array", "scipy.special"):
+    for module in ("math", "cmath", "numpy", "drupe.array", "scipy.special"):
         there = sys.modules.get(module)
         if there is not None and module not in table:
             table[module] = True
             for name in mathematics.FUNCTIONS:
                 thing = getattr(there, name, None)
                 if callable(thing):
-                    table.setdefault(id(thing), _mathematical(name, False))
+                    table.setdefault(id(thing), _mathematical(name, module in ("math", "cmath")))
+            if module == "numpy":
+                table[id(there.zeros)], table[id(there.empty)] = _numpys_memory(True), _numpys_memory(False)
     return table
