@@ -263,10 +263,9 @@ def _check_queues(kernel, queues):
     """Computation follows data: the arrays of a launch are in one place."""
     other = next((queue for queue in queues if queue != queues[0]), None)
     if other is not None:
-        raise _engine.ExecutionPlacementError("the arrays that %s() is given are on different queues (of %s and %s): bring "
-                                              "them together with to_device()" % (
-                                                  kernel.__name__, queues[0].device.filter_string,
-                                                  other.device.filter_string))
+        raise _engine.ExecutionPlacementError(
+            "the arrays that %s() is given are on different queues (of %s and %s): bring them together with to_device()" % (
+                kernel.__name__, queues[0].device.filter_string, other.device.filter_string))
 
 
 def _parameter_names(kernel, args):
