@@ -52,6 +52,7 @@ def _of_tuple(low, owner, name):
 def _of_number(low, number, name):
     if name in ("real", "imag"):
         if number.scalar.kind < 3:
+            number = operators.cast(low, number, types.INT) if number.scalar == types.BOOL else number
             return number if name == "real" else operators.cast(low, constant(0), number.scalar)
         part = types.real_of(number.expr.type)
         scalar = Scalar(types.real_of(number.scalar.name), number.scalar.weak)

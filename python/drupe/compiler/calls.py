@@ -1,6 +1,7 @@
 """Calls: builtins, types, functions of mathematics, and what kernels are written with (drupe.kernel_api)."""
 import builtins
 import functools
+import math
 import sys
 import types as pytypes
 
@@ -67,8 +68,16 @@ def _type(low, kind, args, named):
     if x.scalar.kind == 3 and scalar.kind < 3:
         raise KernelError("DK012", "%s() of a complex number is not defined." % kind.__name__, "Take its .real.")
     if x.const is not None and x.scalar.weak and scalar.kind == 1 and x.scalar.kind == 2:
-        x = constant(int(x.const))
+        return _whole_part(low, x, scalar)
     return operators.cast(low, x, scalar)
+
+
+def _whole_part(low, x, scalar):
+    """A float that is known now as an integer; one that does not fit is converted as the device does it."""
+    least, most = operators.limits(scalar.name)
+    if math.isfinite(x.const) and least <= int(x.const) <= most:
+        return operators.cast(low, constant(int(x.const)), scalar)
+    return Number(scalar, tree.Cast(scalar.name, x.expr))
 
 
 def _named_tuple(kind, args, named):
@@ -342,6 +351,8 @@ def _method(low, target, args, named):
     if name == "astype":
         return operators.cast(low, owner, Scalar(_dtype(args[0])))
     if name in ("conj", "conjugate"):
+        if owner.scalar.name == "bool" and not owner.scalar.weak:
+            return owner  # the function gives an int8
         return mathematics.conjugate(low, name, [owner], False)
     if name == "is_integer":
         whole = mathematics.FUNCTIONS["rint"](low, name, [owner], False)
@@ -372,7 +383,9 @@ _API = {"group_barrier": _barrier, "barrier": _barrier, "atomic_fence": _fence, 
 
 def _mathematical(name, weak):
     function = mathematics.FUNCTIONS[name]
-    return lambda low, args, named: function(low, name, [*args, *named.values()], weak)
+    if weak:
+        return lambda low, args, named: function(low, name, [*args, *named.values()], True)
+    return lambda low, args, named: function(low, name, mathematics.strong(low, [*args, *named.values()]), False)
 
 
 @functools.lru_cache(maxsize=None)

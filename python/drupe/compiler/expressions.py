@@ -128,10 +128,17 @@ class Expressions:
             if at + 1 < len(node.ops) and isinstance(right, Number):
                 right = self.once(right)
             one = self._compare_two(op, left, right)
-            result = one if result is None else Number(
-                types.common(result.scalar, one.scalar), tree.Binary("bool", "&&", result.expr, one.expr))
+            result = one if result is None else self._and(result, one)
             left = right
         return result
+
+    @staticmethod
+    def _and(a, b):
+        """Both of two comparisons; of what is known now, nothing is left to compute."""
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one.expr, tree.Const):
+                return other if one.expr.value else one
+        return Number(types.common(a.scalar, b.scalar), tree.Binary("bool", "&&", a.expr, b.expr))
 
     def _compare_two(self, op, left, right):
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -210,20 +217,25 @@ class Expressions:
         return flag
 
     def _boolop(self, node):
-        first = self.value(node.values[0])
-        if len(node.values) == 2 and isinstance(first, Number) and first.scalar.kind > 0:
-            return self._either(node, first)
-        return Number(BOOL, self.test(node))
+        return self._either(isinstance(node.op, ast.And), node.values)
 
-    def _either(self, node, first):
-        """`a or b`, `a and b` of numbers give one of the two."""
+    def _either(self, both, nodes):
+        """`a or b`, `a and b` give one of the two, and compute b only where it counts."""
+        first, rest = self.value(nodes[0]), nodes[1:]
+        if not rest:
+            return first
+        cond = operators.truth(self, first) if isinstance(first, Number) else self.test(nodes[0])
+        if isinstance(cond, tree.Const):
+            return self._either(both, rest) if bool(cond.value) == both else first
+        with self.captured() as before:
+            second = self._either(both, rest)
+        if isinstance(second, Number) and first.scalar.kind == second.scalar.kind == 0 and not before:
+            scalar = types.common(first.scalar, second.scalar)
+            return Number(scalar, tree.Binary("bool", "&&" if both else "||", first.expr, second.expr))
         first = self.once(first)
         cond = operators.truth(self, first)
-        with self.captured() as before:
-            second = self.number(node.values[1])
-        other = isinstance(node.op, ast.And)
-        return self._choice(cond, ([], first), (before, second)) if not other else \
-            self._choice(cond, (before, second), ([], first))
+        return self._choice(cond, (before, second), ([], first)) if both else \
+            self._choice(cond, ([], first), (before, second))
 
     def _ifexp(self, node):
         cond = self.test(node.test)
@@ -251,12 +263,13 @@ class Expressions:
                               "Write an if with the work in both branches.")
         if not before_a and not before_b:
             return operators.select(self, cond, a, b)
-        chosen = operators.select(self, tree.Var("bool", "_"), a, b)
-        name = self.temporary(chosen.expr.type).name
-        for block, one in ((before_a, chosen.expr.a), (before_b, chosen.expr.b)):
-            block.append(tree.Assign(self.line, name, one))
+        scalar = types.common(a.scalar, b.scalar)
+        a, b = (operators.cast(self, one, scalar) for one in (a, b))
+        result = self.temporary(a.expr.type)
+        for block, one in ((before_a, a), (before_b, b)):
+            block.append(tree.Assign(self.line, result.name, one.expr))
         self.emit(tree.If(self.line, cond, before_a, before_b))
-        return Number(chosen.scalar, tree.Var(chosen.expr.type, name), None, chosen.low)
+        return Number(scalar, result, None, None if None in (a.low, b.low) else min(a.low, b.low))
 
     # --- Calls ---
 

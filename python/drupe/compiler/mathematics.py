@@ -1,5 +1,6 @@
 """Functions of math, cmath, NumPy and drupe.array on numbers: one table of names for all of them."""
 import ast
+import functools
 
 from drupe.compiler import operators, tree, types
 from drupe.compiler.messages import KernelError
@@ -12,11 +13,11 @@ _FLOAT1 = {name: name for name in
            "erf erfc gamma lgamma fabs".split()}
 _FLOAT1.update(arcsin="asin", arccos="acos", arctan="atan", arcsinh="asinh", arccosh="acosh", arctanh="atanh",
                gammaln="lgamma", rsqrt="rsqrt")
-_FLOAT2 = {"pow": "pow", "fmod": "fmod", "atan2": "atan2", "arctan2": "atan2", "copysign": "copysign",
-           "hypot": "hypot", "nextafter": "nextafter", "float_power": "pow"}
+_FLOAT2 = {"pow": "pow", "atan2": "atan2", "arctan2": "atan2", "copysign": "copysign",
+           "hypot": "hypot"}
 _COMPLEX1 = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
 _ASKS = ("isnan", "isinf", "isfinite", "signbit")
-_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "fix": "trunc"}
+_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "fix": "trunc"}
 # NumPy's names of operators.
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
           "remainder": "%", "mod": "%", "power": "**", "left_shift": "<<", "right_shift": ">>", "bitwise_and": "&",
@@ -25,6 +26,15 @@ _SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_div
           "bitwise_right_shift": ">>"}
 _ANGLES = {"degrees": 57.29577951308232, "rad2deg": 57.29577951308232, "radians": 0.017453292519943295,
            "deg2rad": 0.017453292519943295}
+
+
+def strong(low, args):
+    """Numbers as a function of NumPy takes them: where all of them are Python's, they are NumPy's from there on. On a
+    device without float64, Python's floats stay what they are."""
+    if not all(isinstance(one, Number) and one.scalar.weak for one in args):
+        return args
+    return [one if one.scalar.kind >= 2 and not low.fp64 else
+            Number(Scalar(one.scalar.name), one.expr, one.const, one.low) for one in args]
 
 
 def numbers(name, args, *counts):
@@ -44,10 +54,8 @@ def numbers(name, args, *counts):
 def _floating(low, weak_ints, *args):
     """The arguments in the type that a function of floats computes in. `weak_ints`: integers count as Python
     floats, as math has it; NumPy looks at their size."""
-    scalars = [FLOAT if weak_ints and one.scalar.kind < 2 else types.as_float(one.scalar) for one in args]
-    scalar = scalars[0]
-    for one in scalars[1:]:
-        scalar = types.common(scalar, one)
+    scalars = [FLOAT if weak_ints and one.scalar.kind < 2 else one.scalar for one in args]
+    scalar = types.as_float(functools.reduce(types.common, scalars))
     return scalar, [operators.cast(low, one, scalar) for one in args]
 
 
@@ -98,6 +106,41 @@ def _sign_of(sign):
     def function(low, name, args, weak):
         return operators.binary(low, sign, *numbers(name, args, 2))
     return function
+
+
+def _fmod(low, name, args, weak):
+    """The remainder with the sign of the dividend. That of NumPy is an integer for integers."""
+    a, b = numbers(name, args, 2)
+    scalar = operators.whole(types.common(a.scalar, b.scalar))
+    if weak or scalar.kind > 1:
+        return _two("fmod")(low, name, args, weak)
+    a, b = (low.once(operators.cast(low, one, scalar)) for one in (a, b))
+    rest = low.once(operators.binary(low, "%", a, b))
+    if scalar.name in types.UNSIGNED:
+        return rest
+    zero = operators.cast(low, constant(0), scalar)
+    other = operators.binary(low, "^", operators.binary(low, "<", a, zero), operators.binary(low, "<", b, zero))
+    moved = operators.select(low, operators.binary(low, "!=", rest, zero).expr,
+                             operators.binary(low, "-", rest, b), zero)
+    return operators.select(low, other.expr, moved, rest)
+
+
+def _nextafter(low, name, args, weak):
+    scalar, pair = _floating(low, weak, *numbers(name, args, 2))
+    if scalar.name not in ("float32", "float64"):
+        raise KernelError("DK010", "%s() of %s is not defined in a kernel." % (name, scalar))
+    return operators.call(low, scalar, "nextafter", *pair)
+
+
+def _float_power(low, name, args, weak):
+    """Never less than float64."""
+    return operators.binary(low, "**", *(operators.cast(low, one, Scalar("float64"))
+                                         for one in numbers(name, args, 2)))
+
+
+def _rint(low, name, args, weak):
+    scalar, (x,) = _floating(low, weak, *numbers(name, args, 1))
+    return operators.call(low, scalar, "rint", x) if scalar.kind == 2 else _rounded("rint")(low, name, args, weak)
 
 
 def _scaled(factor):
@@ -172,16 +215,46 @@ def _sign(low, name, args, weak):
     below = operators.binary(low, "<", x, zero).expr
     one = operators.cast(low, constant(1), x.scalar)
     minus = one if x.scalar.name in types.UNSIGNED else operators.cast(low, constant(-1), x.scalar)
+    if x.scalar.kind == 2:  # of -0.0 it is 0.0, and NaN stays
+        same = operators.binary(low, "==", x, zero).expr
+        x = operators.select(low, same, operators.cast(low, zero, x.scalar), x)
     return operators.select(low, above, one, operators.select(low, below, minus, x))
 
 
 def _square(low, name, args, weak):
-    x = low.once(numbers(name, args, 1)[0])
+    (x,) = numbers(name, args, 1)
+    x = low.once(operators.cast(low, x, operators.whole(x.scalar)))
     return operators.binary(low, "*", x, x)
 
 
 def _reciprocal(low, name, args, weak):
-    return operators.binary(low, "/", constant(1.0, fp64=low.fp64), numbers(name, args, 1)[0])
+    """1/x; of an integer the whole part of that."""
+    (x,) = numbers(name, args, 1)
+    x = low.once(operators.cast(low, x, operators.whole(x.scalar)))
+    if x.scalar.kind == 2:
+        return operators.binary(low, "/", constant(1.0, fp64=low.fp64), x)
+    if x.scalar.kind == 3:
+        return _complex_reciprocal(low, x)
+    one, zero = (operators.cast(low, constant(value), x.scalar) for value in (1, 0))
+    unit = operators.binary(low, "==", x, one).expr
+    if x.scalar.name not in types.UNSIGNED:
+        minus = operators.cast(low, constant(-1), x.scalar)
+        unit = tree.Binary("bool", "||", unit, operators.binary(low, "==", x, minus).expr)
+    return operators.select(low, unit, x, zero)
+
+
+def _complex_reciprocal(low, x):
+    """By the quotient of the smaller part and the larger one, in the order of NumPy's operations."""
+    real, imag = (low.once(_part(part)(low, part, [x], False)) for part in ("real", "imag"))
+    sizes = [operators.call(low, one.scalar, "fabs", one) for one in (real, imag)]
+    flat = low.once(operators.binary(low, ">=", *sizes)).expr
+    small, large = operators.select(low, flat, imag, real), low.once(operators.select(low, flat, real, imag))
+    ratio = low.once(operators.binary(low, "/", small, large))
+    whole = low.once(operators.binary(low, "+", large, operators.binary(low, "*", low.once(small), ratio)))
+    first = operators.select(low, flat, constant(1.0, real.scalar), ratio)
+    second = operators.select(low, flat, operators.unary(low, ast.USub(), ratio), constant(-1.0, real.scalar))
+    parts = [operators.binary(low, "/", one, whole).expr for one in (first, second)]
+    return Number(x.scalar, tree.Call(x.expr.type, "complex", parts))
 
 
 def _logical(sign):
@@ -211,7 +284,9 @@ def _part(part):
 
 def conjugate(low, name, args, weak):
     (x,) = numbers(name, args, 1)
-    return Number(x.scalar, tree.Call(x.expr.type, "conj", [x.expr])) if x.scalar.kind == 3 else x
+    if x.scalar.kind == 3:
+        return Number(x.scalar, tree.Call(x.expr.type, "conj", [x.expr]))
+    return operators.cast(low, x, operators.whole(x.scalar))
 
 
 def _angle(low, name, args, weak):
@@ -255,6 +330,7 @@ FUNCTIONS = {**{name: _one(library) for name, library in _FLOAT1.items()},
              **dict.fromkeys(("conj", "conjugate"), conjugate),
              **dict.fromkeys(("round", "around"), round_half_even),
              **dict.fromkeys(("angle", "phase"), _angle),
+             "fmod": _fmod, "nextafter": _nextafter, "float_power": _float_power, "rint": _rint,
              "log": _log, "ldexp": _ldexp, "where": _where, "clip": _clip, "sign": _sign, "square": _square,
              "reciprocal": _reciprocal, "logical_and": _logical("&&"), "logical_or": _logical("||"),
              "logical_xor": _logical("!="), "logical_not": _not, "negative": _negated(ast.USub()),

@@ -1,6 +1,8 @@
 """Operators: what Python and NumPy mean by them, as casts, C operators and functions of the library."""
 import ast
+import math
 import operator
+import struct
 
 from drupe.compiler import tree, types
 from drupe.compiler.messages import KernelError
@@ -16,7 +18,6 @@ _FOLD = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.
          ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _COMPLEX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "==": "eq", "!=": "ne"}
-_MOST_FOLDED = 1 << 62
 
 
 def limits(name):
@@ -56,9 +57,22 @@ def _cast_const(low, number, scalar, name):
             raise KernelError("DK019", "%d does not fit %s, whose values are %d to %d." % (value, name, least, most),
                               "Cast the other operand to a wider type, such as numpy.int64(x).")
     else:
-        value = (bool, int, float, complex)[scalar.kind](value)
+        value = _rounded((bool, int, float, complex)[scalar.kind](value), name)
     return Number(scalar, tree.Const(name, value), value if scalar.weak else None,
                   int(value) if scalar.kind < 2 else None)
+
+
+def _rounded(value, name):
+    """A number of Python as a type with fewer digits holds it."""
+    if name == "complex64":
+        return complex(_rounded(value.real, "float32"), _rounded(value.imag, "float32"))
+    form = {"float16": "e", "float32": "f"}.get(name)
+    if form is None:
+        return value
+    try:
+        return struct.unpack(form, struct.pack(form, value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def convert(expr, name):
@@ -114,13 +128,18 @@ def _folded(low, sign, a, b):
     if a.const is None or b.const is None or not (a.scalar.weak and b.scalar.weak):
         return None
     try:
-        if sign in ("<<", "**") and abs(b.const) > 64:
-            return None
+        if sign in ("<<", "**") and isinstance(b.const, int) and abs(b.const) > 1024 and isinstance(a.const, int):
+            return None  # large numbers, or none
         value = _FOLD[sign](a.const, b.const)
     except (TypeError, ArithmeticError, ValueError):
         return None
-    if types.of_number(value) is None or (isinstance(value, int) and abs(value) >= _MOST_FOLDED):
-        return None
+    return _known(low, value) if types.of_number(value) else None
+
+
+def _known(low, value):
+    """What was computed now; an int must fit 64 bits."""
+    if isinstance(value, int) and not -1 << 63 <= value < 1 << 64:
+        raise KernelError("DK019", "%d has more than 64 bits." % value)
     return constant(value, fp64=low.fp64)
 
 
@@ -191,13 +210,13 @@ def call(low, scalar, name, *operands):
     return Number(scalar, tree.Call(stored(scalar, low.fp64), name, [one.expr for one in operands]))
 
 
-def _whole(scalar):
+def whole(scalar):
     """Operations of integers on bools count in these."""
     return (INT if scalar.weak else Scalar("int8")) if scalar.name == "bool" else scalar
 
 
 def _floor(low, sign, a, b):
-    scalar = _whole(types.common(a.scalar, b.scalar))
+    scalar = whole(types.common(a.scalar, b.scalar))
     if scalar.kind == 3:
         _refuse(sign, a, b)
     x, y = _both(low, a, b, scalar)
@@ -209,7 +228,7 @@ def _floor(low, sign, a, b):
 
 
 def _power(low, sign, a, b):
-    scalar = _whole(types.common(a.scalar, b.scalar))
+    scalar = whole(types.common(a.scalar, b.scalar))
     if scalar == INT and b.const is not None and b.const < 0:
         scalar = FLOAT
     if b.const in (2, 2.0) and scalar.kind != 3 and (scalar.kind == 2 or scalar.kind == a.scalar.kind):
@@ -224,7 +243,7 @@ def _power(low, sign, a, b):
 
 
 def _shift(low, sign, a, b):
-    scalar = _whole(types.common(a.scalar, b.scalar))
+    scalar = whole(types.common(a.scalar, b.scalar))
     if scalar.kind > 1:
         _refuse(sign, a, b)
     x, y = _both(low, a, b, scalar)
@@ -297,8 +316,7 @@ def unary(low, op, a):
     """-a, +a, ~a; `not` is truth()'s affair."""
     if a.const is not None and a.scalar.weak and not (isinstance(op, ast.Invert) and a.scalar.kind > 1):
         value = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(op)](a.const)
-        if not isinstance(value, int) or abs(value) < _MOST_FOLDED:
-            return constant(value, fp64=low.fp64)
+        return _known(low, value)
     scalar = INT if a.scalar == BOOL else a.scalar
     a = cast(low, a, scalar)
     if isinstance(op, ast.UAdd):
@@ -320,5 +338,7 @@ def select(low, cond, a, b):
     x, y = _both(low, a, b, scalar)
     if isinstance(cond, tree.Const):
         return x if cond.value else y
+    if isinstance(x.expr, tree.Const) and repr(x.expr) == repr(y.expr):  # by the text: 0.0 is not -0.0
+        return x
     bound = None if x.low is None or y.low is None else min(x.low, y.low)
     return Number(scalar, tree.Select(x.expr.type, cond, x.expr, y.expr), None, bound)

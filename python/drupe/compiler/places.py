@@ -208,24 +208,55 @@ def element(low, array, value):
 
 def fill(low, view, value):
     """view[...] = a number, or an array of the same shape, element by element."""
-    if isinstance(value, Elements) and len(value.shape) != len(view.shape):
-        raise KernelError("DK013", "%s of %d dimensions is assigned to %d." % (value.name, len(value.shape),
-                                                                              len(view.shape)))
     if not isinstance(value, (Number, Elements)):
         raise KernelError("DK012", "Elements of %s cannot be %s." % (view.name, value.type))
     if isinstance(value, Number):
         value = low.once(value)
+    else:
+        value = _broadcast(view, value)
     places, outer = [], low.block
+    back = _is_behind(low, view, value)
     for extent in view.shape:
         name = low.counter()
-        places.append(integer(tree.Var("int64", name), 0))
+        place = integer(tree.Var("int64", name), 0)
         loop = tree.For(low.line, name, tree.Const("int64", 0), extent.expr, tree.Const("int64", 1), [])
         low.emit(loop)
         low.block = loop.body
+        if back is not None:  # from the end, as memmove() does it
+            other = operators.binary(low, "-", operators.binary(low, "-", extent, constant(1)), place)
+            other.low = 0
+            place = low.once(operators.select(low, back, other, place))
+        places.append(place)
     at = _offset(low, view, places)
     one = value if isinstance(value, Number) else load(low, value, _offset(low, value, places))
     low.emit(tree.Store(low.line, view.buffer, at.expr, element(low, view, one)))
     low.block = outer
+
+
+def _broadcast(view, value):
+    """The value with the shape of a view; dimensions of one element are repeated."""
+    if len(value.shape) > len(view.shape):
+        raise KernelError("DK013", "%s of %d dimensions is assigned to %d." % (value.name, len(value.shape),
+                                                                              len(view.shape)))
+    missing = len(view.shape) - len(value.shape)
+    shape, strides = [constant(1)] * missing + value.shape, [constant(0)] * missing + value.strides
+    for dim, (want, have) in enumerate(zip(view.shape, shape)):
+        if have.const == 1 and want.const != 1:
+            strides[dim] = constant(0)
+        elif None not in (want.const, have.const) and want.const != have.const:
+            raise KernelError("DK013", "%d elements are assigned to %d." % (have.const, want.const))
+    return Elements(value.dtype, value.buffer, shape, strides, value.offset, False, value.name)
+
+
+def _is_behind(low, view, value):
+    """A bool of the tree: whether a view lies behind the value that it gets, in the same memory, so that elements would be
+    written before they are read. None where that cannot be, and for views that are not known to be of one array."""
+    if not isinstance(value, Elements) or value.buffer.name != view.buffer.name or value.strides != view.strides:
+        return None
+    behind = operators.binary(low, ">", view.offset or constant(0), value.offset or constant(0)).expr
+    if isinstance(behind, tree.Const):
+        return behind if behind.value else None
+    return low.once(Number(types.BOOL, behind)).expr
 
 
 def _offset(low, array, places):

@@ -146,9 +146,9 @@ class Statements:
 
     def _unroll(self, stmt, items):
         """A loop over a tuple: its items may be of different types, so each round is lowered by itself."""
-        if any(isinstance(node, (ast.Break, ast.Continue)) for part in stmt.body for node in ast.walk(part)):
+        if any(_leaves(part) for part in stmt.body):
             raise KernelError("DK002", "A loop over a tuple has no break and no continue.", "Write an if.")
-        for item in items:
+        for item in [self.detached(one) for one in items]:  # as they are before the first round
             self.assign(stmt.target, item)
             self.run(stmt.body)
         self.run(stmt.orelse)
@@ -212,6 +212,14 @@ class Statements:
 
     def _do_return(self, stmt):
         self.give(None if stmt.value is None else self.value(stmt.value), stmt)
+
+
+def _leaves(stmt):
+    """Whether a statement of a loop has a break or continue of that loop."""
+    if isinstance(stmt, (ast.Break, ast.Continue)):
+        return True
+    inner = stmt.orelse if isinstance(stmt, (ast.For, ast.While)) else ast.iter_child_nodes(stmt)
+    return any(_leaves(one) for one in inner if isinstance(one, ast.stmt))
 
 
 def _is_range(thing):

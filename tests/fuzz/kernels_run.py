@@ -1,0 +1,147 @@
+"""What a program does: as plain Python over NumPy's arrays, and compiled."""
+import linecache
+import warnings
+
+import numpy as np
+
+import drupe
+import drupe.array as da
+from drupe.compiler import build, launch
+
+from kernels_program import ITEMS
+
+# What Python's numbers raise and those of kernels do not: nothing is compared then.
+ARITHMETIC = (ArithmeticError, ValueError)
+OPTIONS = {"quick": "-drupe-table -drupe-quick", "best": "-drupe-table"}
+_made = 0
+
+
+def defined(text, name=None):
+    """The names that a text defines; the source of its functions is known."""
+    global _made
+    _made += 1
+    filename = "<%s %d>" % (name or "program", _made % 64)
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    names = {"__name__": "fuzz"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the text looks like is nobody's fault
+        exec(compile(text, filename, "exec"), names)
+    return names
+
+
+def calls_of(names, calls):
+    """For each call, such as "f(i, x, w[0, i])", a function that gives its arguments for a work-item."""
+    return [eval("lambda i: (%s,)" % call.partition("(")[2].rpartition(")")[0], names) for call in calls]
+
+
+def in_python(functions, calls, items=ITEMS):
+    """Run the functions for each work-item; gives {number of the function: set of work-items where Python raised}."""
+    failed = {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for at, (function, call) in enumerate(zip(functions, calls)):
+            for i in range(items):
+                try:
+                    function(*call(i))
+                except ARITHMETIC:
+                    failed.setdefault(at, set()).add(i)
+    return failed
+
+
+class Fake:
+    """What build.compile() needs of a kernel."""
+    local_size = None
+
+    def __init__(self, function):
+        self.py_func, self.__name__, self.__qualname__ = function, function.__name__, function.__name__
+
+
+class Target:
+    """A device, and the tier of its compiler: "quick" or "best" on host, and "driver"."""
+
+    def __init__(self, device="host", tier="best"):
+        self.queue = drupe.Queue(device)
+        self.host = self.queue.device.backend.name == "host"
+        self.tier = tier if self.host else "driver"
+
+    def __str__(self):
+        return "%s (%s)" % (self.queue.device.filter_string, self.tier)
+
+    def run(self, kernel, arguments, items=ITEMS):
+        """Launch a function over so many work-items; gives what the arrays hold then. Raises what the compiler raises."""
+        given = [self.on_device(one) for one in arguments]
+        kinds = tuple(launch.type_of(one, "#")[0] for one in given)
+        fake = Fake(kernel)
+        variant = build.compile(fake, kinds, 1, False, self.queue.device)
+        if self.host:
+            program = drupe.Program(variant.text.text, queue=self.queue, language="c", options=OPTIONS[self.tier])
+        else:
+            program = drupe.Program(variant.text.text, queue=self.queue)
+        self.launch(program[variant.text.name], variant.text.params, given, items)
+        return [one.asnumpy() if isinstance(one, da.Array) else one for one in given]
+
+    def on_device(self, value):
+        if not isinstance(value, np.ndarray):
+            return value
+        if value.flags.c_contiguous:
+            return da.asarray(value.copy(), queue=self.queue)
+        if value.flags.f_contiguous:
+            return da.asarray(value.T.copy(), queue=self.queue).T
+        wide = np.zeros((value.shape[0], 2 * value.shape[1]), value.dtype)
+        wide[:, ::2] = value
+        return da.asarray(wide, queue=self.queue)[:, ::2]
+
+    def launch(self, kernel, plan, given, items):
+        """By the plan of parameters, as the launcher does it."""
+        values = []
+        for what, *rest in plan:
+            one = given[rest[0][0]] if rest and isinstance(rest[0], tuple) else None
+            values.append({"global_size": lambda: np.int64(items), "chunk": lambda: np.int64(7),
+                           "pointer": lambda: one.usm_data, "shape": lambda: np.int64(one.shape[rest[1]]),
+                           "stride": lambda: np.int64(one.strides[rest[1]]),
+                           "value": lambda: _value(one, rest[1])}[what]())
+        count = (items + 6) // 7 if self.host else items
+        self.queue.submit(kernel, values, [count]).wait()
+
+
+def _value(number, dtype):
+    name, _, part = dtype.partition(".")
+    if name == "bool":
+        return np.uint8(number)
+    if part:
+        return np.dtype(name).type(number).real if part == "re" else np.dtype(name).type(number).imag
+    return np.dtype(dtype).type(number)
+
+
+# --- Comparing ---------------------------------------------------------------------------------------------
+
+def same(got, expected, ulps=0):
+    """Where the bits of two arrays agree, NaN with NaN; with `ulps`, where floats are near each other."""
+    if expected.dtype.kind == "c":
+        return same(got.real, expected.real, ulps) & same(got.imag, expected.imag, ulps)
+    if expected.dtype.kind != "f":
+        return got == expected
+    whole = "i%d" % expected.dtype.itemsize
+    good = got.copy().view(whole) == expected.copy().view(whole)
+    good |= np.isnan(got) & np.isnan(expected)
+    if ulps:
+        with np.errstate(all="ignore"):
+            good |= np.abs(got - expected) <= ulps * np.spacing(np.abs(expected))
+            good |= got == expected
+    return good
+
+
+def check(target, text, call, **arguments):
+    """Compile functions and call one for each work-item; the arrays must hold then what plain Python writes."""
+    import textwrap
+
+    text = textwrap.dedent(text)
+    kernel = "def k(item, %s):\n    i = item.get_id(0)\n    %s\n" % (", ".join(arguments), call)
+    names = defined("import math\nimport numpy as np\n%s\n%s" % (text, kernel))
+    mine = {name: one.copy() if isinstance(one, np.ndarray) else one for name, one in arguments.items()}
+    space = {**names, **mine}
+    failed = in_python([names[call.partition("(")[0]]], calls_of(space, [call]))
+    assert not failed, "Python raised: " + repr(failed)
+    for (name, expected), got in zip(mine.items(), target.run(names["k"], list(arguments.values()))):
+        if isinstance(expected, np.ndarray):
+            assert same(got, expected).all(), "%s: %r instead of %r" % (name, got, expected)
