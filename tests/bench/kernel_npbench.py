@@ -1,10 +1,10 @@
 """./dev bench kernels --npbench FOLDER: twelve kernels of npbench beside its own versions for NumPy and numba.
 
 Sizes, data, and the versions of the others come from FOLDER, a checkout of github.com/spcl/npbench; ours are in
-npbench_programs.py. A contestant computes a kernel in a process of its own, and contestants take turns. numba's time is
-that of the fastest of npbench's versions for its nopython mode that gives the right values: all of them run in the first
-round, the fastest in the others. The first run is not among the times. Inputs are copied before each run, outside of the
-clock. The results of the first run and of the last one are compared with those of NumPy.
+npbench_programs.py. A contestant computes a kernel in a process of its own, and contestants take turns. numba's time
+is that of the fastest of npbench's versions for its nopython mode, with fastmath, that gives the right values: all of
+them run in the first round, the fastest in the others. The first run is not among the times. Inputs are copied before
+each run, outside of the clock. The results of the first run and of the last one are compared with those of NumPy.
 """
 import importlib.util
 import json

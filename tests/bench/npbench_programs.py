@@ -1,9 +1,10 @@
 """Twelve kernels of npbench as offload functions, which take the arguments of the kernel and give its results.
 
-They compute what npbench's NumPy versions do, by the same method, and are written as one writes loops for a compiler:
-PROGRAMS are their names in npbench. They were picked before anything was measured, to have one each of: functions of
-elements, masked means, a flow on small arrays, a convolution, a graph, a product of BLAS, a stencil of weather models, a
-stencil in time, complex numbers that escape, a simulation of few bodies, sums along rows, a sparse matrix.
+They compute what npbench's NumPy versions do, by the same method, and are written as one writes loops for a compiler.
+PROGRAMS has them by their names in npbench. They were picked before anything was measured, to have one each of:
+functions of elements, masked means, a flow on small arrays, a convolution, a graph, a product of BLAS, a stencil of
+weather models, a stencil in time, complex numbers that escape, a simulation of few bodies, sums along rows, a sparse
+matrix.
 """
 import math
 

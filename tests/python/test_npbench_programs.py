@@ -1,5 +1,5 @@
-"""The programs of `./dev bench kernels --npbench`, at tiny sizes, beside the same written for NumPy; npbench itself is not
-needed. With a checkout of it in DRUPE_NPBENCH, one row of the table, too."""
+"""The programs of `./dev bench kernels --npbench`, at tiny sizes, beside the same written for NumPy; npbench itself is
+not needed. With a checkout of it in DRUPE_NPBENCH, one row of the table, too."""
 import os
 import pathlib
 
