@@ -50,7 +50,7 @@ class Lowerer(Expressions, Statements):
         self.unit, self.function, self.scope, self.known = unit, function, scope, known
         self.fp64, self.device_name, self.checked = unit.fp64, unit.device_name, unit.checked
         self.block, self.line, self.found, self.numbers = function.body, 0, {}, {}
-        self.roots, self.changed, self.inlined, self.results = {}, set(), False, []
+        self.roots, self.changed, self.inlined, self.results, self.own = {}, set(), False, [], scope.names.assigned
 
     # --- Emitting, and names ---
 
@@ -59,8 +59,11 @@ class Lowerer(Expressions, Statements):
 
     def fresh(self, name):
         """A name that no variable has: the same ones in each run."""
-        self.numbers[name] = number = self.numbers.get(name, 0) + 1
-        return "%s_%s%d" % (self.scope.prefix, name, number)
+        while True:
+            self.numbers[name] = number = self.numbers.get(name, 0) + 1
+            own = "_%s%d" % (name, number)
+            if own not in self.scope.names.assigned:
+                return self.scope.prefix + own
 
     def counter(self):
         """A variable for a loop that counts."""
@@ -147,13 +150,24 @@ class Lowerer(Expressions, Statements):
             single = scope.counts.get(name, 0) == 1
             scope.bound[name] = self._assign(self.slot(name), value, single, name)
         elif isinstance(value, Items):
+            if before is not None:  # t = t[1], t[0]
+                value = self.detached(value)
             scope.bound[name] = self._bind_items(name, value, before)
         elif isinstance(value, Elements):
             scope.bound[name] = self._bind_array(name, value, before)
         else:
+            if isinstance(value, Reference):
+                value = self._fixed(value)
             if before is not None and before != value:
                 self._changes_kind(name, before, value)
             scope.bound[name] = value
+
+    def _fixed(self, reference):
+        """An AtomicRef whose place does not follow a variable that is assigned again."""
+        index = reference.index
+        if isinstance(index, tree.Var) and self.scope.counts.get(index.name[len(self.scope.prefix):], 1) > 1:
+            index = self.kept_once(integer(index)).expr
+        return Reference(reference.buffer, reference.dtype, index, reference.order, reference.scope)
 
     def _changes_kind(self, name, before, value):
         raise KernelError("DK006", "%r is %s here, and %s before: a variable has one kind." % (
@@ -165,6 +179,7 @@ class Lowerer(Expressions, Statements):
         if single and value.const is not None:
             return value
         kind = stored(scalar, self.fp64)
+        value = operators.cast(self, value, scalar)
         low = value.low if scalar.kind == 1 else None
         known = self.known.get(slot)
         entry = self.found.get(slot)
@@ -172,7 +187,7 @@ class Lowerer(Expressions, Statements):
         low = None if None in lows else min(lows)
         self.found[slot] = (scalar, low)
         self.function.locals[slot] = kind
-        self.emit(tree.Assign(self.line, slot, operators.cast(self, value, scalar).expr))
+        self.emit(tree.Assign(self.line, slot, value.expr))
         return Number(scalar, tree.Var(kind, slot), None, low)
 
     def _widened(self, slot, scalar, shown):
@@ -184,18 +199,22 @@ class Lowerer(Expressions, Statements):
                 scalar = both
         return scalar
 
-    def _bind_items(self, name, value, before):
+    def _bind_items(self, name, value, before, counted=None):
         if before is not None and (not isinstance(before, Items) or len(before.items) != len(value.items)):
             self._changes_kind(name, before, value)
-        items = []
+        items, counted = [], counted or name
         for place, one in enumerate(value.items):
             inner = "%s_%d" % (name, place)
+            last = before.items[place] if before is not None and self.scope.counts.get(counted, 0) > 1 else one
+            if type(last) is not type(one) or not isinstance(one, (Number, Items, Elements)) and last != one or \
+                    isinstance(one, Items) and len(one.items) != len(last.items):
+                self._changes_kind(name, last, one)
             if isinstance(one, Number):
-                items.append(self._assign(self.slot(inner), one, self.scope.counts.get(name, 0) == 1, name))
+                items.append(self._assign(self.slot(inner), one, self.scope.counts.get(counted, 0) == 1, counted))
             elif isinstance(one, Items):
-                items.append(self._bind_items(inner, one, None))
+                items.append(self._bind_items(inner, one, before and before.items[place], counted))
             elif isinstance(one, Elements):
-                items.append(self._bind_array(inner, one, before and before.items[place], name))
+                items.append(self._bind_array(inner, one, before and before.items[place], counted))
             else:
                 items.append(one)
         return Items(items, value.cls)
@@ -212,9 +231,12 @@ class Lowerer(Expressions, Statements):
         buffer = tree.Buffer(self.slot(name), value.dtype, value.buffer.space)
         self.view_of(buffer, value.buffer)
         self.emit(tree.Point(self.line, buffer, value.buffer, (value.offset or constant(0)).expr))
-        shape = [self._assign(self.slot("%s_shape%d" % (name, i)), one) for i, one in enumerate(value.shape)]
+        shape, strides = value.shape, value.strides
+        if before is not None:  # m = m.T
+            shape, strides = [self.detached(one) for one in shape], [self.detached(one) for one in strides]
+        shape = [self._assign(self.slot("%s_shape%d" % (name, i)), one) for i, one in enumerate(shape)]
         strides = places.packed_strides(self, shape) if packed else \
-            [self._assign(self.slot("%s_stride%d" % (name, i)), one) for i, one in enumerate(value.strides)]
+            [self._assign(self.slot("%s_stride%d" % (name, i)), one) for i, one in enumerate(strides)]
         return Elements(value.dtype, buffer, shape, strides, None, packed, name)
 
     def unassigned(self, name):
@@ -329,9 +351,8 @@ class Lowerer(Expressions, Statements):
         return [given[name] for name in names.params]
 
     def _in_place(self, source, names, args):
-        self.numbers["call"] = number = self.numbers.get("call", 0) + 1
         outer, line = self.scope, self.line
-        inner = Scope(source, names, "%s%d_" % (source.name, number))
+        inner = Scope(source, names, self._prefix(source.name))
         for name, value in zip(names.params, args):
             simple = not isinstance(value, Number) or is_simple(value.expr)
             self.scope = inner
@@ -343,6 +364,14 @@ class Lowerer(Expressions, Statements):
         self.run(source.node.body)
         self.scope, self.line, self.inlined = outer, line, before
         return Known(None) if inner.result is None else inner.result
+
+    def _prefix(self, name):
+        """What the variables of a call begin with: none of the function itself does."""
+        while True:
+            self.numbers["call"] = number = self.numbers.get("call", 0) + 1
+            prefix = "%s%d_" % (name, number)
+            if not any(one.startswith(prefix) for one in self.own):
+                return prefix
 
     def give(self, value, stmt):
         """return value"""
@@ -369,6 +398,9 @@ class Lowerer(Expressions, Statements):
         self.emit(tree.Return(self.line, operators.cast(self, value, scalar).expr))
 
     def _as_function(self, function, source, names, args):
+        if any(isinstance(one, Reference) for one in args):
+            raise KernelError("DK016", "A device function that returns in several places takes no AtomicRef.",
+                              "Give it the array and the index, or let it return once, at its end.")
         key = (function, tuple(_signature(one) for one in args))
         if key not in self.unit.functions:
             self.unit.functions[key] = _lower_function(self.unit, source, names, args, len(self.unit.functions) + 1)
@@ -391,11 +423,17 @@ class Lowerer(Expressions, Statements):
 
 # --- Functions of C ----------------------------------------------------------------------------------------
 
+def _least(number):
+    """What a function of C may know of the lower bound of an argument: that of all calls which share it."""
+    return 1 if number.positive else 0 if number.natural else None
+
+
 def _signature(value):
     if isinstance(value, Number):
-        return (value.scalar, value.low if value.low in (0, 1) else None)
+        return (value.scalar, value.expr.type, _least(value))
     if isinstance(value, Elements):
-        return (value.type, tuple(one.const for one in value.shape), value.offset is None)
+        return (value.type, tuple(one.const for one in value.shape), value.offset is None,
+                None if value.packed else tuple(one.const for one in value.strides))
     if isinstance(value, Items):
         return (value.cls, tuple(_signature(one) for one in value.items))
     return repr(value)
@@ -417,7 +455,7 @@ def _parameter(low, function, name, value):
     """The value that a device function's parameter has inside, and its parameters of C."""
     if isinstance(value, Number):
         function.params.append(tree.Param(name, value.expr.type))
-        return Number(value.scalar, tree.Var(value.expr.type, name), None, value.low)
+        return Number(value.scalar, tree.Var(value.expr.type, name), None, _least(value))
     if isinstance(value, Items):
         return Items([_parameter(low, function, "%s_%d" % (name, i), one) for i, one in enumerate(value.items)],
                      value.cls)
@@ -430,7 +468,7 @@ def _parameter(low, function, name, value):
         if one.const is not None:
             return one
         function.params.append(tree.Param(name + suffix, "int64"))
-        return integer(tree.Var("int64", name + suffix), one.low)
+        return integer(tree.Var("int64", name + suffix), 0 if suffix.startswith("_shape") else None)
 
     offset = None if value.offset is None else number("_offset", Number(INT, value.offset.expr, None, 0))
     shape = [number("_shape%d" % i, one) for i, one in enumerate(value.shape)]
