@@ -264,7 +264,8 @@ def _check_queues(kernel, queues):
     other = next((queue for queue in queues if queue != queues[0]), None)
     if other is not None:
         raise _engine.ExecutionPlacementError(
-            "the arrays that %s() is given are on different queues (of %s and %s): bring them together with to_device()" % (
+            "the arrays that %s() is given are on different queues (of %s and %s): bring them together with "
+            "to_device()" % (
                 kernel.__name__, queues[0].device.filter_string, other.device.filter_string))
 
 

@@ -249,8 +249,8 @@ def _broadcast(view, value):
 
 
 def _is_behind(low, view, value):
-    """A bool of the tree: whether a view lies behind the value that it gets, in the same memory, so that elements would be
-    written before they are read. None where that cannot be, and for views that are not known to be of one array."""
+    """A bool of the tree: whether a view lies behind the value that it gets, in the same memory, so that elements would
+    be written before they are read. None where that cannot be, and for views that are not known to be of one array."""
     if not isinstance(value, Elements) or value.buffer.name != view.buffer.name or value.strides != view.strides:
         return None
     behind = operators.binary(low, ">", view.offset or constant(0), value.offset or constant(0)).expr
