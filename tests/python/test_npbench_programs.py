@@ -175,7 +175,7 @@ def test_spmv(rng):
 def test_a_row_of_the_table(device):
     """With npbench and numba: `spmv` at its own sizes."""
     folder = os.environ.get("DRUPE_NPBENCH")
-    if not folder or device.filter_string != "host":
+    if not folder or device.backend.name != "host":
         pytest.skip("DRUPE_NPBENCH is no checkout of npbench, or another device")
     pytest.importorskip("numba")
     import kernel_npbench
