@@ -105,6 +105,8 @@ def read_before_a_call(item, a, o):
     o[1] = a[0, 1] < bump(a[0], 1)
     t = (a[0, 2], bump(a[0], 2))
     o[2], o[3] = t
+    o[4 + 0*int(bump(a[1], 0))] = a[1, 0]
+    o[5] = a[int(a[0, 0] - 1), int(bump(a[0], 0)) - 2]
 
 
 def augmented_by_a_call(item, a, o):

@@ -35,11 +35,14 @@ class Expressions:
         for node in nodes:
             with self.captured() as before:
                 one = self.value(node)
-            if any(_writes(stmt) for stmt in before):
-                found = [self._held(other) for other in found]
+            found = [self.behind(other, before) for other in found] if before else found
             self.block += before
             found.append(one)
         return found
+
+    def behind(self, value, block):
+        """A value that is used behind a block, and was computed before it."""
+        return self._held(value) if any(_writes(stmt) for stmt in block) else value
 
     def _held(self, value):
         """A value whose elements have been read."""
@@ -149,7 +152,7 @@ class Expressions:
                 if at + 1 < len(node.ops) and isinstance(right, Number):
                     right = self.once(right)
             if result is None:
-                left = self._held(left) if any(_writes(stmt) for stmt in before) else left
+                left = self.behind(left, before)
                 self.block += before
                 result = self._compare_two(op, left, right)
             elif any(_writes(stmt) or isinstance(stmt, tree.Check) for stmt in before):

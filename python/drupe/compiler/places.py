@@ -134,6 +134,8 @@ def key_of(low, node):
     if isinstance(node, ast.Slice):
         return slice(*(None if one is None else low.number(one) for one in (node.lower, node.upper, node.step)))
     if isinstance(node, ast.Tuple):
+        if not any(isinstance(one, (ast.Slice, ast.Starred)) for one in node.elts):
+            return Items(low.values(node.elts))
         return Items([key_of(low, one) for one in node.elts])
     return low.value(node)
 

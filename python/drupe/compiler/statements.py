@@ -55,7 +55,11 @@ class Statements:
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
         elif isinstance(target, ast.Subscript):
-            places.put(self, self.value(target.value), places.key_of(self, target.slice), value)
+            with self.captured() as before:
+                owner, key = self.value(target.value), places.key_of(self, target.slice)
+            value = self.behind(value, before)
+            self.block += before
+            places.put(self, owner, key, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value)
         else:
