@@ -138,7 +138,8 @@ class Kernel(text.Program):
             body = self._single()
         table = self._table()
         form = "host_groups" if kernel.grouped else "host_range"
-        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form)
+        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form,
+                    *(self.stack if kernel.grouped else ()))
 
     def assembled(self, head, body):
         """All small functions are inlined: a loop with a call is no vector's."""
@@ -217,6 +218,7 @@ class Kernel(text.Program):
                               "host has %d KiB for it." % (MOST_ITEMS, (fixed + per_item * MOST_ITEMS) >> 10,
                                                            MOST_STACK >> 10),
                               "Use smaller arrays, or arrays in global memory.")
+        self.stack = MOST_STACK - fixed, per_item
 
     def _table(self):
         count = len(self.params)
