@@ -7,7 +7,7 @@ from raw_kernels import target  # noqa: F401
 
 import drupe
 import drupe.array as da
-from drupe import NdRange, Range, call_kernel
+from drupe import NdRange, Range, call_kernel, kernel_api
 from drupe.compiler.messages import KernelError
 from drupe.kernel_api import AtomicRef, LocalAccessor, PrivateArray, group_barrier
 
@@ -88,6 +88,9 @@ def test_floats_are_exchanged_by_bits(target, old, expected):
         call_kernel(kernel, NdRange(1, 1), a, out, *more)
         assert out.tolist() == [bits[0] == bits[1]]
         assert np.float32(a[0]).tobytes() == (np.float32(7).tobytes() if out[0] else bits[0])
+    a, out = np.array([old, expected], dtype="float32"), np.zeros(1, dtype="int32")
+    kernel_api.call_kernel(exchange, NdRange(1, 1), a, out)
+    assert out.tolist() == [bits[0] == bits[1]]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -127,6 +127,7 @@ class Kernel(text.Program):
         kernel = self.kernel
         if any(isinstance(node, tree.Barrier) and node.group == "sub" for node in analysis.everything(kernel)):
             raise no_subgroups()
+        self._check_private()
         for function in self.functions:
             _device_function(self, function)
         self.params, self.rows, self.unpacked, self.given = [], [], [], []
@@ -208,6 +209,14 @@ class Kernel(text.Program):
             self.unpacked.append(line)
         kind = C_TYPES[param.type]
         return "%s %s" % (kind, name), name
+
+    def _check_private(self):
+        """A work-item's arrays lie there, too, in the kernel and in what it calls."""
+        needed = sum(one.size * types.SIZES[one.type] for function in (self.kernel, *self.functions)
+                     for one in function.buffers if one.space == tree.PRIVATE and one.size is not None)
+        if needed > MOST_STACK:
+            raise KernelError("DK018", "A work-item needs %d KiB of private memory, and the host has %d KiB for it." % (
+                -(-needed // 1024), MOST_STACK >> 10), "Use smaller arrays, or arrays in global memory.")
 
     def check_memory(self, per_item):
         """Fixed memory of a group lies on a thread's stack."""

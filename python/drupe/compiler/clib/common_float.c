@@ -44,13 +44,6 @@ static inline f64 drupe_of_bits_float64(u64 bits)
     return both.x;
 }
 
-// What C leaves open for negative numbers, and compilers do differently in vectors: they wrap.
-//: uint64_of_$T : | T = floats
-static inline u64 drupe_uint64_of_$T($C x)
-{
-    return x >= 9223372036854775808.0$S ? (u64)(i64)(x - 9223372036854775808.0$S) ^ (u64)1 << 63 : (u64)(i64)x;
-}
-
 // clang-format off
 //: inf_float32 : of_bits_float32
 static inline f32 drupe_inf_float32(void) { return drupe_of_bits_float32(0x7f800000u); }
@@ -103,6 +96,13 @@ static inline $C drupe_mod_$T($C a, $C b)
 }
 
 // clang-format off
+// What C leaves open for negative numbers, and compilers do differently in vectors: they wrap.
+//: uint64_of_$T : | T = floats
+static inline u64 drupe_uint64_of_$T($C x)
+{
+    return x >= 9223372036854775808.0$S ? (u64)(i64)(x - 9223372036854775808.0$S) ^ (u64)1 << 63 : (u64)(i64)x;
+}
+
 //: floordiv_$T : fmod_$T copysign_$T floor_$T | T = floats
 static inline $C drupe_floordiv_$T($C a, $C b)
 {
