@@ -108,14 +108,25 @@ def conv2d_bias(input, weights, bias):
     for n in prange(many):
         for i in prange(high):
             for j in prange(wide):
-                for f in range(features):
-                    output[n, i, j, f] = bias[f]
-                for y in range(size):
-                    for x in range(size):
-                        for c in range(channels):
-                            value = input[n, i + y, j + x, c]
-                            for f in range(features):
-                                output[n, i, j, f] += value*weights[y, x, c, f]
+                sums = np.empty(8, dtype=np.float32)  # eight features at a time
+                for first in range(0, features - features % 8, 8):
+                    for f in range(8):
+                        sums[f] = bias[first + f]
+                    for y in range(size):
+                        for x in range(size):
+                            for c in range(channels):
+                                value = input[n, i + y, j + x, c]
+                                for f in range(8):
+                                    sums[f] += value*weights[y, x, c, first + f]
+                    for f in range(8):
+                        output[n, i, j, first + f] = sums[f]
+                for f in range(features - features % 8, features):
+                    total = bias[f]
+                    for y in range(size):
+                        for x in range(size):
+                            for c in range(channels):
+                                total += input[n, i + y, j + x, c]*weights[y, x, c, f]
+                    output[n, i, j, f] = total
     return output
 
 
