@@ -40,14 +40,15 @@ class Scope:
 
     def __init__(self, source, names, prefix=""):
         self.source, self.names, self.prefix, self.bound, self.result = source, names, prefix, {}, None
-        self.counts = names.counts
+        self.counts, self.depth = names.counts, 0  # depth: in how many loops
 
 
 class Lowerer(Expressions, Statements):
     """One run through a function."""
 
     def __init__(self, unit, function, scope, known):
-        self.unit, self.function, self.scope, self.known = unit, function, scope, known
+        self.unit, self.function, self.scope = unit, function, scope
+        self.known, self.first = known or {}, known is None  # what the run before has found; whether there was none
         self.fp64, self.device_name, self.checked = unit.fp64, unit.device_name, unit.checked
         self.block, self.line, self.found, self.numbers = function.body, 0, {}, {}
         self.roots, self.changed, self.inlined, self.moved = {}, set(), False, False
@@ -247,7 +248,10 @@ class Lowerer(Expressions, Statements):
     def unassigned(self, name):
         """A variable that has no value yet in the order of the text: a loop may have given it one."""
         known = self.known.get(self.slot(name))
-        if known is None:
+        if known is None and self.scope.depth and self.first:  # the next run knows what it is
+            self.moved = True
+            return Number(INT, tree.Var("int64", self.slot(name)))
+        if known is None or not self.scope.depth:
             raise KernelError("DK005", "%r has no value here." % name, "Assign it before, in every branch.")
         scalar, low = known
         self.found.setdefault(self.slot(name), known)
@@ -501,7 +505,7 @@ def _lower_function(unit, source, names, args, number):
 
 def settled(attempt):
     """Lower until the types of variables stay; `attempt` takes those that were found before."""
-    known = {}
+    known = None  # in the first run
     for count in range(_ROUNDS):
         low = attempt(known)
         found = low.found
