@@ -50,7 +50,7 @@ def in_python(functions, calls, items=ITEMS):
 
 class Fake:
     """What build.compile() needs of a kernel."""
-    local_size = None
+    local_size, grain = None, 0
 
     def __init__(self, function):
         self.py_func, self.__name__, self.__qualname__ = function, function.__name__, function.__name__
