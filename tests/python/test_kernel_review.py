@@ -252,7 +252,27 @@ def reference_to_c(item, o):
     o[1] = add_early(AtomicRef(o, 0), o[2])
 
 
-@pytest.mark.parametrize("function, code", [(key_of_max, "DK008"), (slice_of_a_tuple, "DK014"),
+def too_few(item, o):
+    o[0] = max()
+
+
+def too_few_of_a_method(item, o):
+    o[0] = o[1].astype()
+
+
+def range_of_floats(item, o):
+    for i in range(1.5):
+        o[0] = i
+
+
+def order_of_texts(item, o):
+    if "a" < "b":
+        o[0] = 1
+
+
+@pytest.mark.parametrize("function, code", [(too_few, "DK008"), (too_few_of_a_method, "DK008"),
+                                            (range_of_floats, "DK012"), (order_of_texts, "DK012"),
+                                            (key_of_max, "DK008"), (slice_of_a_tuple, "DK014"),
                                             (another_function, "DK006"), (longer_tuple, "DK006"),
                                             (reference_to_c, "DK016")])
 def test_refused(function, code):

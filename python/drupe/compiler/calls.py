@@ -15,13 +15,13 @@ from drupe.compiler.values import Elements, Items, Known, Method, Number, Place,
 def call(low, target, args, named):
     """target(*args, **named)"""
     if isinstance(target, Method):
-        return _method(low, target, args, named)
+        return _taking(_method, low, target, args, named)
     if not isinstance(target, Known):
         raise KernelError("DK010", "%s cannot be called." % target.type)
     thing = target.value
     function = _table().get(id(thing))
     if function is not None:
-        return function(low, args, named)
+        return _taking(lambda low, target, args, named: function(low, args, named), low, target, args, named)
     if isinstance(thing, type):
         return _type(low, thing, args, named)
     if hasattr(thing, "_device_function"):
@@ -34,6 +34,16 @@ def call(low, target, args, named):
     raise KernelError("DK010", "%s() cannot be called in a kernel." % target,
                       "What can be is listed in docs/kernels.md; a function of your own can, under "
                       "@drupe.device_func.")
+
+
+def _taking(function, low, target, args, named):
+    """What a function of ours gives; where it has taken apart other arguments than it was given, that is said."""
+    try:
+        return function(low, target, args, named)
+    except (IndexError, TypeError, ValueError, KeyError) as error:
+        raise KernelError("DK008", "%s() does not take %s." % (
+            getattr(target, "name", target), "this argument" if len(args) + len(named) == 1 else
+            "these %d arguments" % (len(args) + len(named)))) from error
 
 
 # --- Types that are called ---------------------------------------------------------------------------------

@@ -188,6 +188,9 @@ class Expressions:
         if isinstance(op, (ast.Is, ast.IsNot)) and all(isinstance(one, Number) and one.scalar == BOOL
                                                        for one in (left, right)):
             return self.operate("==" if isinstance(op, ast.Is) else "!=", left, right)
+        if (isinstance(left, Known) or isinstance(right, Known)) and not isinstance(op, (ast.Is, ast.IsNot, ast.Eq,
+                                                                                         ast.NotEq)):
+            raise KernelError("DK012", "%s and %s are compared with == and != only." % (left.type, right.type))
         if isinstance(left, Known) or isinstance(right, Known) or isinstance(op, (ast.Is, ast.IsNot)):
             return constant(_same(left, right) == isinstance(op, (ast.Is, ast.Eq)))
         if isinstance(left, Items) and isinstance(right, Items):

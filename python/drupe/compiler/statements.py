@@ -151,8 +151,8 @@ class Statements:
 
     def _paired(self, kind, call):
         named = {one.arg: self.value(one.value) for one in call.keywords}
-        start = named.pop("start", constant(0)) if kind is enumerate else constant(0)
-        if named or not isinstance(start, Number) or not isinstance(start.const, int):
+        start = named.pop("start" if kind is enumerate else "strict", constant(0))
+        if named or not call.args or not isinstance(start, Number) or not isinstance(start.const, int):
             raise KernelError("DK008", "%s() takes tuples in a kernel, and a number for `start`." % kind.__name__,
                               "Write for i in range(len(a)).")
         items = self.values(call.args)
@@ -183,6 +183,8 @@ class Statements:
     def _count(self, stmt, bounds):
         if not isinstance(stmt.target, ast.Name):
             raise KernelError("DK003", "The variable of a loop over range() is one name.")
+        if any(one.scalar.kind > 1 for one in bounds):
+            raise KernelError("DK012", "range() takes ints.", "Convert them: int(x).")
         start, stop, step = self._bounds([operators.cast(self, one, INT) for one in bounds])
         low = start.low if step.positive else None if stop.low is None else stop.low + 1
         name, line = self.loop_variable(stmt.target.id), self.line
