@@ -2,6 +2,7 @@
 import doctest
 import inspect
 import io
+import pathlib
 import re
 
 import numpy as np
@@ -33,6 +34,16 @@ def test_examples_hold(thing):
     assert test.examples
     runner.run(test, out=told.append)
     assert not runner.failures, "".join(told)
+
+
+def test_examples_of_the_page_run(target):
+    page = (pathlib.Path(__file__).parents[2] / "docs/kernels-c.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(block, names)  # noqa: S102 (our own page)
+    assert len(blocks) == 3 and int(names["where"](da.asarray([1.0, 7.0, 2.0]))) == 1
+    assert float(names["x"].max()) == 2
 
 
 # --- What compilers say ------------------------------------------------------------------------------------------

@@ -195,3 +195,14 @@ def test_inspect():
 
     f(np.zeros(3, "float32"))
     assert [shown.arguments["drupe_x0"] for shown in f.inspect()] == ["array(float32, 1d)"]
+
+
+def test_functions_of_other_kinds():
+    @drupe.device_func
+    def doubled(x):
+        return 2*x
+
+    assert drupe.vectorize(doubled)(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
+    for other in (math.sin, np.sin):
+        with pytest.raises(TypeError, match="written in Python, not .*sin"):
+            drupe.vectorize(other)

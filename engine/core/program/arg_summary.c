@@ -135,6 +135,13 @@ static void add_arg(drupe_text *text, const drupe_arg_summary *summary, const dr
         drupe_text_printf(text, "%u bytes", form->size);
 }
 
+/* Sizes that a kernel in Python is given beside its arguments are none of the user's. */
+static bool hidden(const drupe_arg_summary *summary, uint32_t index)
+{
+    const drupe_arg_info *info = declared(summary->kernel, index);
+    return info && strncmp(info->name, "drupe_", 6) == 0;
+}
+
 static void add_extent(drupe_text *text, const size_t *sizes, unsigned dims)
 {
     for (unsigned d = 0; d < dims; d++) drupe_text_printf(text, "%s%zu", d ? " x " : "", sizes[d]);
@@ -144,8 +151,10 @@ static void add_kernel(drupe_text *text, const drupe_arg_summary *summary, const
                        size_t nrefs)
 {
     const drupe_form *forms = summary->worded ? summary->kernel->forms : summary->forms;
+    uint32_t shown = 0;
     for (uint32_t i = 0; i < summary->nargs && i < DRUPE_ARG_SUMMARY_MOST; i++) {
-        if (i) drupe_text_printf(text, ", ");
+        if (hidden(summary, i)) continue;
+        if (shown++) drupe_text_printf(text, ", ");
         add_arg(text, summary, &forms[i], i, refs, nrefs);
     }
     if (summary->nargs > DRUPE_ARG_SUMMARY_MOST)

@@ -1,4 +1,7 @@
 """From a function and types to a drupe.Kernel: through the passes, or from what an earlier process left on disk."""
+import contextlib
+import functools
+import platform
 import threading
 
 from drupe.compiler import kernels, launch, text, tree
@@ -65,13 +68,23 @@ def _make_on_host(kernel, variant, queue, work):
         variant.tier = "simulator"
 
 
+@functools.lru_cache(maxsize=None)
+def _options():
+    """Of both tiers: the functions of mathematics have other bits where they use the processor's fma."""
+    fma = platform.machine() == "aarch64"
+    if platform.machine() == "x86_64":
+        with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            fma = any(line.startswith("flags") and " fma " in line for line in file)
+    return "-drupe-table -DDRUPE_FMA" if fma else "-drupe-table"
+
+
 def _program(variant, queue, more=""):
     """The variant's program by one of the tiers, or None where that is not there. What the quick one cannot take is
     None, too: the other one can, or says why not."""
     import drupe
 
     try:
-        return drupe.Program(variant.text.text, queue=queue, language="c", options="-drupe-table" + more)
+        return drupe.Program(variant.text.text, queue=queue, language="c", options=_options() + more)
     except drupe.UnsupportedError:
         return None
     except drupe.BuildError:

@@ -15,13 +15,13 @@ from drupe.compiler.values import Elements, Items, Known, Method, Number, Place,
 def call(low, target, args, named):
     """target(*args, **named)"""
     if isinstance(target, Method):
-        return _method(low, target, args, named)
+        return _taking(_method, low, target, args, named)
     if not isinstance(target, Known):
         raise KernelError("DK010", "%s cannot be called." % target.type)
     thing = target.value
     function = _table().get(id(thing))
     if function is not None:
-        return function(low, args, named)
+        return _taking(lambda low, target, args, named: function(low, args, named), low, target, args, named)
     if isinstance(thing, type):
         return _type(low, thing, args, named)
     if hasattr(thing, "_device_function"):
@@ -34,6 +34,16 @@ def call(low, target, args, named):
     raise KernelError("DK010", "%s() cannot be called in a kernel." % target,
                       "What can be is listed in docs/kernels.md; a function of your own can, under "
                       "@drupe.device_func.")
+
+
+def _taking(function, low, target, args, named):
+    """What a function of ours gives; where it has taken apart other arguments than it was given, that is said."""
+    try:
+        return function(low, target, args, named)
+    except (IndexError, TypeError, ValueError, KeyError) as error:
+        raise KernelError("DK008", "%s() does not take %s." % (
+            getattr(target, "name", target), "this argument" if len(args) + len(named) == 1 else
+            "these %d arguments" % (len(args) + len(named)))) from error
 
 
 # --- Types that are called ---------------------------------------------------------------------------------
@@ -58,6 +68,9 @@ def _type(low, kind, args, named):
     scalar = scalar_of(kind) if kind.__module__ in ("builtins", "numpy") else None
     if scalar is None:
         raise KernelError("DK010", "%s cannot be called in a kernel." % kind.__name__)
+    if scalar.kind == 3 and set(named) <= {"real", "imag"} and named:
+        args = [*args, *(named.pop(one, constant(0)) for one in ("real", "imag")[len(args):])]
+    _no_names(kind.__name__, named)
     if not args:
         return operators.cast(low, constant(0), scalar)
     if scalar.kind == 3 and len(args) == 2:
@@ -96,6 +109,11 @@ def _complex(low, scalar, args):
 
 # --- Builtins ----------------------------------------------------------------------------------------------
 
+def _no_names(what, named):
+    if named:
+        raise KernelError("DK008", "%s() takes no %s= in a kernel." % (what, next(iter(named))))
+
+
 def _len(low, args, named):
     (one,) = args
     if isinstance(one, Elements) and one.shape:
@@ -107,6 +125,7 @@ def _len(low, args, named):
 
 def _extreme(sign, name):
     def function(low, args, named):
+        _no_names(name, named)
         if len(args) == 1 and isinstance(args[0], Items):
             args = args[0].items
         result, *rest = mathematics.numbers(name, args)
@@ -114,7 +133,8 @@ def _extreme(sign, name):
             result, one = low.once(result), low.once(one)
             chosen = operators.select(low, operators.binary(low, sign, one, result).expr, one, result)
             if chosen.scalar.kind == 1 and name == "max" and chosen.low is None:
-                lows = [x.low for x in (one, result) if x.low is not None]
+                lows = [operators.cast(low, x, chosen.scalar).low for x in (one, result)]
+                lows = [x for x in lows if x is not None]
                 chosen.low = max(lows) if lows else None
             result = chosen
         return result
@@ -124,6 +144,8 @@ def _extreme(sign, name):
 def _sum(low, args, named):
     if not isinstance(args[0], Items):
         raise KernelError("DK012", "sum() takes a tuple in a kernel.", "Write a loop over the array.")
+    args = [*args, *(named.pop(one) for one in ("start",) if one in named)]
+    _no_names("sum", named)
     result = args[1] if len(args) > 1 else constant(0)
     for one in args[0].items:
         result = low.operate("+", result, one)
@@ -161,6 +183,7 @@ def _isinstance(low, args, named):
 
 
 def _pow(low, args, named):
+    _no_names("pow", named)
     return operators.binary(low, "**", *mathematics.numbers("pow", args, 2))
 
 
@@ -288,7 +311,11 @@ def _compare_exchange(low, reference, args):
     at, view = places.locate(low, expected, args[2] if len(args) > 2 else constant(0))
     before = low.once(places.load(low, expected, at))
     old = low.once(_operate(low, reference, "compare_exchange", [before, desired]))
-    same = low.kept_once(operators.binary(low, "==", old, before))
+    if reference.dtype in ("float32", "float64"):  # bits are compared: a zero is not -0.0, and a NaN may be the same
+        same = Number(BOOL, tree.Call("bool", "same", [old.expr, operators.cast(low, before, old.scalar).expr]))
+    else:
+        same = operators.binary(low, "==", old, before)
+    same = low.kept_once(same)
     low.written(expected.buffer)
     low.emit(tree.If(low.line, tree.Unary("bool", "!", same.expr),
                      [tree.Store(low.line, expected.buffer, at.expr, old.expr)]))

@@ -17,7 +17,7 @@ rotate sub_sat upsample popcount mad24 mul24 degrees mix radians step smoothstep
 normalize fast_distance fast_length fast_normalize isequal isnotequal isgreater isgreaterequal isless islessequal
 islessgreater isfinite isinf isnan isnormal isordered isunordered signbit any all bitselect select shuffle
 shuffle2 printf barrier mem_fence read_mem_fence write_mem_fence prefetch vec_step work_group_barrier
-memcpy memmove memset memcmp dprintf abort alloca"""
+memcpy memmove memset memcmp dprintf abort alloca scalb scalbf"""
 # Macros of all sorts, OpenCL's vector types and conversions, and our own names.
 _PATTERN = re.compile(r"__.*|_[A-Z].*|drupe_.*|(u?(char|short|int|long)|float|double|half|bool)\d+(x\d+)?|"
                       r"(CL|CLK|M|FLT|DBL|INT|UINT|LONG|ULONG|CHAR|UCHAR|SHRT|USHRT|HALF|FP|cl|khr)_.*|"
@@ -27,8 +27,8 @@ _FUNCTION_WORDS = frozenset(_FUNCTIONS.split())
 
 
 def _plain(name):
-    """Letters that only some C compilers take become their numbers, and the dots of the compiler's own names
-    underscores."""
+    """Letters that only some C compilers take become their numbers. The dots of names that are not the user's, such as
+    x.shape0, become underscores."""
     return "".join("_" if c == "." else c if c.isascii() and (c.isalnum() or c == "_") else "u%04x" % ord(c)
                    for c in name)
 

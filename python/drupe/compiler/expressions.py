@@ -28,6 +28,29 @@ class Expressions:
         raise KernelError("DK012", "A number is needed here, and this is %s." % value.type,
                           place=(self.scope.source, node))
 
+    def values(self, nodes, first=()):
+        """What expressions are, computed in order: what one reads is read before another one writes. `first`: values
+        of those before them."""
+        found = list(first)
+        for node in nodes:
+            with self.captured() as before:
+                one = self.value(node)
+            found = [self.behind(other, before) for other in found] if before else found
+            self.block += before
+            found.append(one)
+        return found
+
+    def behind(self, value, block):
+        """A value that is used behind a block, and was computed before it."""
+        return self._held(value) if any(_writes(stmt) for stmt in block) else value
+
+    def _held(self, value):
+        """A value whose elements have been read."""
+        if isinstance(value, Items):
+            return Items([self._held(one) for one in value.items], value.cls)
+        reads = isinstance(value, Number) and any(isinstance(one, tree.Load) for one in tree.walk(value.expr))
+        return self.kept_once(value) if reads else value
+
     @contextlib.contextmanager
     def captured(self):
         """The statements of what is evaluated within, in a list of their own."""
@@ -36,34 +59,6 @@ class Expressions:
             yield self.block
         finally:
             self.block = outer
-
-    # --- In order ---
-
-    def values(self, nodes):
-        """Expressions from the left to the right, starred ones among them: what one reads is not what a later one
-        writes."""
-        found = []
-        for node in nodes:
-            mark = len(self.block)
-            more = [self.value(node)] if not isinstance(node, ast.Starred) else self._spread(node)
-            found = [self.kept_before(one, mark) for one in found] + more
-        return found
-
-    def _spread(self, node):
-        inner = self.value(node.value)
-        if not isinstance(inner, Items):
-            raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
-        return inner.items
-
-    def kept_before(self, value, mark):
-        """A value that was found when the block had `mark` statements: where later ones write to memory, what it reads
-        is read before these."""
-        if len(self.block) == mark or not _reads(value) or not any(map(_writes, self.block[mark:])):
-            return value
-        with self.captured() as before:
-            value = self.detached(value)
-        self.block[mark:mark] = before
-        return value
 
     # --- Names and constants ---
 
@@ -106,7 +101,16 @@ class Expressions:
         return places.get(self, owner, places.key_of(self, node.slice))
 
     def _tuple(self, node):
-        return Items(self.values(node.elts))
+        items = []
+        for one in node.elts:
+            if isinstance(one, ast.Starred):
+                inner = self.value(one.value)
+                if not isinstance(inner, Items):
+                    raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
+                items += inner.items
+            else:
+                items = self.values([one], items)
+        return Items(items)
 
     def _list(self, node):
         raise KernelError("DK003", "A kernel cannot have a list: device memory does not grow.",
@@ -119,7 +123,7 @@ class Expressions:
 
     def _binop(self, node):
         sign = operators.SIGNS[type(node.op)]
-        a, b = self.values((node.left, node.right))
+        a, b = self.values([node.left, node.right])
         if isinstance(a, Items) and isinstance(b, Items) and sign == "+":
             return Items(a.items + b.items)
         return self.operate(sign, a, b)
@@ -141,35 +145,28 @@ class Expressions:
         return operators.unary(self, node.op, self.number(node.operand))
 
     def _compare(self, node):
-        left, right = self.values((node.left, node.comparators[0]))
-        result, last = None, len(node.ops) - 1
-        for at, op in enumerate(node.ops):
-            if at == 0:
-                right, result = self._compared(op, left, right, at == last)
-            elif isinstance(result.expr, tree.Const) and not result.expr.value:
-                return result
-            else:
-                with self.captured() as before:
-                    right, one = self._compared(op, left, self.value(node.comparators[at]), at == last)
-                result = self._both(result, one, before)
+        left, result = self.value(node.left), None
+        for at, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
+            if result is not None and folding.is_known(result.expr) and not result.expr.value:
+                return result  # what follows is not computed
+            with self.captured() as before:
+                right = self.value(right_node)
+                if at + 1 < len(node.ops) and isinstance(right, Number):
+                    right = self.once(right)
+            if result is None or not before or folding.is_known(result.expr):
+                left = self.behind(left, before)
+                self.block += before
+                one = self._compare_two(op, left, right)
+                result = one if result is None else Number(types.common(result.scalar, one.scalar),
+                                                           folding.logic("&&", result.expr, one.expr))
+            else:  # what it needs counts where the comparisons before it hold
+                flag = self.temporary("bool", operators.truth(self, result))
+                with self.captured() as more:
+                    one = operators.truth(self, self._compare_two(op, left, right))
+                self.emit(tree.If(self.line, flag, [*before, *more, tree.Assign(self.line, flag.name, one)]))
+                result = Number(result.scalar, flag)
             left = right
         return result
-
-    def _compared(self, op, left, right, last):
-        """(right, whether left op right); what a further comparison needs is computed once."""
-        if not last and isinstance(right, Number):
-            right = self.once(right)
-        return right, self._compare_two(op, left, right)
-
-    def _both(self, result, one, before):
-        """Both of two comparisons, of which the second one needs statements that count where the first one holds."""
-        if not before or isinstance(result.expr, tree.Const):
-            self.block += before
-            return Number(types.common(result.scalar, one.scalar), folding.logic("&&", result.expr, one.expr))
-        flag = self.temporary("bool", result.expr)
-        before.append(tree.Assign(self.line, flag.name, one.expr))
-        self.emit(tree.If(self.line, flag, before))
-        return Number(types.common(result.scalar, one.scalar), flag)
 
     def _compare_two(self, op, left, right):
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -182,6 +179,12 @@ class Expressions:
             if isinstance(op, ast.In):
                 return found
             return Number(BOOL, folding.negated(found.expr))
+        if isinstance(op, (ast.Is, ast.IsNot)) and all(isinstance(one, Number) and one.scalar == BOOL
+                                                       for one in (left, right)):
+            return self.operate("==" if isinstance(op, ast.Is) else "!=", left, right)
+        if (isinstance(left, Known) or isinstance(right, Known)) and not isinstance(op, (ast.Is, ast.IsNot, ast.Eq,
+                                                                                         ast.NotEq)):
+            raise KernelError("DK012", "%s and %s are compared with == and != only." % (left.type, right.type))
         if isinstance(left, Known) or isinstance(right, Known) or isinstance(op, (ast.Is, ast.IsNot)):
             return constant(_same(left, right) == isinstance(op, (ast.Is, ast.Eq)))
         if isinstance(left, Items) and isinstance(right, Items):
@@ -300,12 +303,21 @@ class Expressions:
 
     def _call(self, node):
         target = self.value(node.func)
+        args = []
+        for one in node.args:
+            if isinstance(one, ast.Starred):
+                inner = self.value(one.value)
+                if not isinstance(inner, Items):
+                    raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
+                args += inner.items
+            else:
+                args = self.values([one], args)
         if any(one.arg is None for one in node.keywords):
             raise KernelError("DK003", "A kernel cannot pass **keywords.")
-        args = self.values([*node.args, *(one.value for one in node.keywords)])
-        count = len(args) - len(node.keywords)
-        named = {one.arg: value for one, value in zip(node.keywords, args[count:])}
-        return calls.call(self, target, args[:count], named)
+        names = [one.arg for one in node.keywords]
+        args = self.values([one.value for one in node.keywords], args)
+        args, named = args[:len(args) - len(names)], dict(zip(names, args[len(args) - len(names):]))
+        return calls.call(self, target, args, named)
 
     def _starred(self, node):
         raise KernelError("DK003", "* stands in calls and tuples only.")
@@ -314,24 +326,10 @@ class Expressions:
         raise KernelError("DK003", "A slice stands in brackets.")
 
 
-def _reads(value):
-    """Whether a value depends on memory."""
-    if isinstance(value, Items):
-        return any(_reads(one) for one in value.items)
-    if isinstance(value, Elements):
-        return any(_reads(one) for one in (value.offset, *value.shape, *value.strides) if one is not None)
-    return isinstance(value, Number) and any(isinstance(one, tree.Load) for one in tree.walk(value.expr))
-
-
 def _writes(stmt):
-    """Whether a statement may write to memory."""
-    for node in tree.walk(stmt):
-        if isinstance(node, (tree.Store, tree.Barrier)) or (isinstance(node, tree.Atomic) and node.op != "load"):
-            return True
-        if isinstance(node, tree.Call) and node.function is not None and any(
-                param.buffer is not None and not param.buffer.readonly for param in node.function.params):
-            return True
-    return False
+    """Whether a statement changes elements."""
+    return any(isinstance(one, (tree.Store, tree.Atomic, tree.Barrier)) or
+               isinstance(one, tree.Call) and one.function is not None for one in tree.walk(stmt))
 
 
 def _same(a, b):

@@ -214,6 +214,8 @@ def _slow(owner, space, wait_for, args):
     plain = tuple(_plain(value) for value in args)
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
+        if variant.kernel is not None:
+            _check_memory(variant, space, args)
         guarded = variant.failures or careful.replay()
         if not guarded and variant.kernel is not None:
             _add(kernel, variant, space, plain)
@@ -222,7 +224,7 @@ def _slow(owner, space, wait_for, args):
     if guarded:
         from drupe.compiler import guard
 
-        return guard.launch(kernel, variant, space, wait_for, args)
+        return guard.launch(kernel, variant, space, wait_for, plain)
     same = all(one is before for one, before in zip(plain, args))
     return None if same else kernel._launcher(space, wait_for, plain)  # None: the launcher looks again
 
@@ -263,10 +265,10 @@ def _check_queues(kernel, queues):
     """Computation follows data: the arrays of a launch are in one place."""
     other = next((queue for queue in queues if queue != queues[0]), None)
     if other is not None:
-        raise _engine.ExecutionPlacementError("the arrays that %s() is given are on different queues (of %s and %s): bring "
-                                              "them together with to_device()" % (
-                                                  kernel.__name__, queues[0].device.filter_string,
-                                                  other.device.filter_string))
+        raise _engine.ExecutionPlacementError(
+            "the arrays that %s() is given are on different queues (of %s and %s): bring them together with "
+            "to_device()" % (
+                kernel.__name__, queues[0].device.filter_string, other.device.filter_string))
 
 
 def _parameter_names(kernel, args):
@@ -298,7 +300,8 @@ def variant_for(kernel, kinds, space, queue, args=(), checked=None):
 def _is_current(variant):
     """Whether the globals that were compiled in are what they were; a number that was assigned again is."""
     now = [(owner, name, owner.get(name, _engine)) for owner, name, _value in variant.watched]
-    same = all(value is before or (type(value) is type(before) and types.of_number(value) and value == before)
+    same = all(value is before or (type(value) is type(before) and types.of_number(value) and
+                                   repr(value) == repr(before))  # 0.0 is not -0.0
                for (_owner, _name, value), (_o, _n, before) in zip(now, variant.watched))
     if same:
         variant.watched = now
@@ -311,10 +314,36 @@ def work_of(variant, space):
     return whole.size() * variant.cost
 
 
+def _check_memory(variant, space, args):
+    """Local memory that no launch can have."""
+    local = list(_accessors(args))
+    empty = next((one for one in local if not one.size), None)
+    if empty is not None:
+        raise KernelError("DK018", "%r has no elements." % empty, "Leave it out, or give it one.")
+    if variant.text.room is not None:
+        items = space.local_range.size()
+        needed = sum(one._nbytes for one in local) + items * variant.text.item_bytes
+        if needed > variant.text.room:
+            raise KernelError("DK018", "A group of %d work-items needs %d KiB of local and private memory, and the "
+                              "host has %d KiB for it." % (items, -(-needed // 1024), variant.text.room >> 10),
+                              "Use smaller groups or arrays, or arrays in global memory.")
+
+
+def _accessors(args):
+    from drupe import kernel_api
+
+    for one in args:
+        if isinstance(one, tuple):
+            yield from _accessors(one)
+        elif isinstance(one, kernel_api.LocalAccessor):
+            yield one
+
+
 def _add(kernel, variant, space, args):
     local = variant.local if variant.form == "range" else None
     kernel._launcher.add(args, space, variant.kernel, tuple(variant.text.params), variant.form, variant.watched,
-                         local=local, grain=variant.grain)
+                         local=local, grain=variant.grain, room=variant.text.room,
+                         item_bytes=variant.text.item_bytes)
 
 
 def local_for(kernel, device, dims):

@@ -11,7 +11,8 @@ _OURS = re.compile(r"\.(shape|stride)\d+$|\.(given|offset)$")
 STAGES = ("names", "types", "tree", "text")
 _CELL = "padding:1px 10px;text-align:left"
 _NAME = _CELL + ";vertical-align:top;color:" + _html.GREY
-_MONO = "margin:2px 0 8px 0;padding:6px 8px;border:%s;overflow:auto;font-size:12px;line-height:1.35" % _html.LINE
+_MONO = ("font-family:monospace;margin:2px 0 8px 0;padding:6px 8px;border:%s;overflow:auto;font-size:12px;"
+         "line-height:1.35" % _html.LINE)
 
 
 def inspect(kernel, args, stage):

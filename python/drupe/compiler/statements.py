@@ -27,6 +27,16 @@ class Statements:
             self.run(body)
         return block
 
+    def _round(self, body, first=None):
+        """The statements of a loop; `first` lowers what is before them in each round."""
+        with self.captured() as block:
+            self.scope.depth += 1
+            if first is not None:
+                first()
+            self.run(body)
+            self.scope.depth -= 1
+        return block
+
     def _do_pass(self, stmt):
         pass
 
@@ -55,9 +65,11 @@ class Statements:
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
         elif isinstance(target, ast.Subscript):
-            mark = len(self.block)
-            owner, key = self.value(target.value), places.key_of(self, target.slice)
-            places.put(self, owner, key, self.kept_before(value, mark))
+            with self.captured() as before:
+                owner, key = self.value(target.value), places.key_of(self, target.slice)
+            value = self.behind(value, before)
+            self.block += before
+            places.put(self, owner, key, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value)
         else:
@@ -91,9 +103,7 @@ class Statements:
         if view is not None:
             raise KernelError("DK013", "%s= of a slice is not defined in a kernel." % sign, "Write a loop.")
         offset = self.once(offset)
-        before, mark = places.load(self, array, offset), len(self.block)
-        value = self.value(node)
-        value = self.operate(sign, self.kept_before(before, mark), value)
+        value = self.operate(sign, *self.values([node], [places.load(self, array, offset)]))
         self.written(array.buffer)
         if value.scalar.kind > types.Scalar(array.dtype).kind and value.scalar.kind > 1:
             raise KernelError("DK012", "%s %s= %s gives %s, which does not fit an element." % (
@@ -130,23 +140,28 @@ class Statements:
             if isinstance(target, Known) and _is_range(target.value):
                 return self._count(stmt, [self.number(one) for one in call.args])
             if isinstance(target, Known) and target.value in (enumerate, zip):
-                return self._unroll(stmt, self._paired(target.value, call.args))
+                return self._unroll(stmt, self._paired(target.value, call))
         value = self.value(call)
         if isinstance(value, Items):
             return self._unroll(stmt, value.items)
         if isinstance(value, Elements) and value.shape:
-            return self._each(stmt, value)
+            return self._each(stmt, self.detached(value) if value.buffer.name in self.roots else value)
         raise KernelError("DK003", "A loop of a kernel runs over range(...), a tuple or an array, not over %s."
                           % value.type, "Write for i in range(n).", place=(self.scope.source, call))
 
-    def _paired(self, kind, args):
-        items = [self.value(one) for one in args]
+    def _paired(self, kind, call):
+        named = {one.arg: self.value(one.value) for one in call.keywords}
+        start = named.pop("start" if kind is enumerate else "strict", constant(0))
+        if named or not call.args or not isinstance(start, Number) or not isinstance(start.const, int):
+            raise KernelError("DK008", "%s() takes tuples in a kernel, and a number for `start`." % kind.__name__,
+                              "Write for i in range(len(a)).")
+        items = self.values(call.args)
         if not all(isinstance(one, Items) for one in items):
             raise KernelError("DK003", "%s() takes tuples in a kernel." % kind.__name__,
                               "Write for i in range(len(a)).")
         if kind is zip:
             return [Items(list(row)) for row in zip(*(one.items for one in items))]
-        return [Items([constant(i), one]) for i, one in enumerate(items[0].items)]
+        return [Items([constant(i), one]) for i, one in enumerate(items[0].items, start.const)]
 
     def _unroll(self, stmt, items):
         """A loop over a tuple: its items may be of different types, so each round is lowered by itself."""
@@ -160,22 +175,21 @@ class Statements:
     def _each(self, stmt, array):
         name = self.counter()
         loop = tree.For(self.line, name, tree.Const("int64", 0), array.shape[0].expr, tree.Const("int64", 1), [])
-        with self.captured() as loop.body:
-            self.assign(stmt.target, places.get(self, array, integer(tree.Var("int64", name), 0)))
-            self.run(stmt.body)
+        place = integer(tree.Var("int64", name), 0)
+        loop.body = self._round(stmt.body, lambda: self.assign(stmt.target, places.get(self, array, place)))
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 
     def _count(self, stmt, bounds):
         if not isinstance(stmt.target, ast.Name):
             raise KernelError("DK003", "The variable of a loop over range() is one name.")
+        if any(one.scalar.kind > 1 for one in bounds):
+            raise KernelError("DK012", "range() takes ints.", "Convert them: int(x).")
         start, stop, step = self._bounds([operators.cast(self, one, INT) for one in bounds])
         low = start.low if step.positive else None if stop.low is None else stop.low + 1
         name, line = self.loop_variable(stmt.target.id), self.line
         loop = tree.For(line, name, start.expr, stop.expr, step.expr, [])
-        with self.captured() as loop.body:
-            self.bind_loop(stmt.target.id, name, low)
-            self.run(stmt.body)
+        loop.body = self._round(stmt.body, lambda: self.bind_loop(stmt.target.id, name, low))
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 
@@ -194,17 +208,28 @@ class Statements:
     def _do_while(self, stmt):
         with self.captured() as before:
             cond = self.test(stmt.test)
+        if before and any(_leaves(part) for part in stmt.orelse):
+            return self._until(stmt, cond, before)
         if not before:
             loop = tree.While(stmt.lineno, cond, [], [])
-            loop.body = self.branch(stmt.body)
+            loop.body = self._round(stmt.body)
         else:  # the condition takes statements, which run in each round
             leave = tree.If(stmt.lineno, tree.Unary("bool", "!", cond), [tree.Break(stmt.lineno)], [])
             if stmt.orelse:
                 leave.then = self.branch(stmt.orelse) + leave.then
             loop = tree.While(stmt.lineno, tree.Const("bool", True), [*before, leave], [])
-            loop.body += self.branch(stmt.body)
+            loop.body += self._round(stmt.body)
             self.emit(loop)
             return
+        loop.other = self.branch(stmt.orelse)
+        self.emit(loop)
+
+    def _until(self, stmt, cond, before):
+        """A while loop whose condition takes statements, with a break or continue of an outer loop in its else."""
+        flag = self.temporary("bool", tree.Const("bool", True))
+        leave = tree.If(stmt.lineno, tree.Unary("bool", "!", flag), [tree.Continue(stmt.lineno)], [])
+        loop = tree.While(stmt.lineno, flag, [*before, tree.Assign(stmt.lineno, flag.name, cond), leave], [])
+        loop.body += self._round(stmt.body)
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 

@@ -46,6 +46,9 @@ class Vectorized:
                  checked: "bool | None" = None) -> None:
         if target not in _TARGETS:
             raise ValueError(f"target is \"cpu\", \"parallel\", \"gpu\" or \"cuda\", not {target!r}")
+        function = getattr(function, "_device_function", function)  # a device function works as well
+        if not hasattr(function, "__code__"):
+            raise TypeError(f"drupe.vectorize takes a function that is written in Python, not {function!r}")
         functools.update_wrapper(self, function)
         self.py_func = self._device_function = function
         self.nin = function.__code__.co_argcount

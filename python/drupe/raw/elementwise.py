@@ -95,7 +95,7 @@ class ElementwiseKernel:
         self.operation, self.name, self.preamble = operation, name, preamble
         self.no_return, self.return_tuple = no_return, return_tuple
         self._loop_prep, self._after_loop = loop_prep, after_loop
-        self._queue = None
+        self._queue: "Queue | None" = None
         self.options, self._cupy = building.words_of(options), True
         if not self._parameters:
             raise ValueError("the kernel has no parameters")
@@ -103,7 +103,7 @@ class ElementwiseKernel:
     def _init_opencl(self, context: Any, arguments: "str | Sequence[Any]", operation: str, name: str = "elwise_kernel",
                      options: "str | Sequence[str]" = (), *, preamble: str = "", loop_prep: str = "",
                      after_loop: str = "") -> None:
-        self._queue: "Queue | None" = default_queue(context)
+        self._queue = default_queue(context)
         self._parameters = self.in_params = parameters.read_c(arguments)
         self.out_params = ()
         if not any(one.kind == "raw" for one in self._parameters):

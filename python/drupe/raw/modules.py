@@ -23,9 +23,9 @@ class _Source:
     """A text and its programs, each for a context and, in C, for a size of groups."""
 
     def __init__(self, code, options, language):
-        if isinstance(code, (bytes, bytearray)) and bytes(code[:4]) != _SPIRV:
-            code = bytes(code).decode()
-        if not isinstance(code, (str, bytes, bytearray)):
+        if isinstance(code, (bytes, bytearray)):
+            code = bytes(code) if code[:4] == _SPIRV else code.decode()
+        if not isinstance(code, (str, bytes)):
             raise TypeError(f"code is text in OpenCL C or C, or a module of SPIR-V, not {type(code).__name__}")
         if language not in (None, "opencl", "c", "spirv"):
             raise ValueError(f"the language is 'opencl', 'c' or 'spirv', not {language!r}")

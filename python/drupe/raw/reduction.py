@@ -98,13 +98,13 @@ class ReductionKernel:
             raise UnsupportedError("outputs of a reduction are not raw: each result is written once")
         self.map_expr, self.reduce_expr, self.post_map_expr = map_expr, reduce_expr, post_map_expr
         self.identity, self.name, self.reduce_type, self.preamble = _literal(identity), name, reduce_type, preamble
-        self._queue = None
+        self._queue: "Queue | None" = None
         self.options, self._cupy = building.words_of(options), True
 
     def _init_opencl(self, ctx: Any, dtype_out: Any, neutral: Any, reduce_expr: str, map_expr: "str | None" = None,
                      arguments: "str | Sequence[Any] | None" = None, name: str = "reduce_kernel",
                      options: "str | Sequence[str]" = (), preamble: str = "") -> None:
-        self._queue: "Queue | None" = default_queue(ctx)
+        self._queue = default_queue(ctx)
         dtype = scalars.of_dtype(dtype_out)
         if arguments is None:
             arguments = f"const {scalars.SCALARS[dtype].value} *in"

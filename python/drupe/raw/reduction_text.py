@@ -12,7 +12,8 @@ from drupe.raw import building, text
 from drupe.raw.scalars import Scalar, c_value
 from drupe.raw.text import Operand, Slot
 
-LANES = 16  # partial results of a loop over one row, so that no element waits for the one before
+# Partial results of a loop over a long row, and of one over a shorter one: so no element waits for the one before.
+LANES = (64, 8)
 BLOCK = 256  # results of a work-item of "columns"
 
 
@@ -193,28 +194,24 @@ class ReductionText:
 
     def _rows(self):
         steps = self._steps("r", self.shape.reduced - 1)
-        lanes = 1 if self.shape.wide else LANES
 
         def at(index):
             where = {one.name: f"_in_{one.name} + ({index}) * {steps[one.name]}" for one in self.elements}
             return self._mapped(where, f"_r + {index}")
 
-        inner = "            long _k = 1;\n            _R _part;\n"
-        serial = f"_part = {at('0')};\n"
-        if lanes > 1:
-            inner += (f"            if (_run >= {2 * lanes}) {{\n                _R _lane[{lanes}];\n"
+        inner = "            long _k = 1;\n            _R _part;\n            "
+        for lanes in () if self.shape.wide else LANES:
+            inner += (f"if (_run >= {2 * lanes}) {{\n                _R _lane[{lanes}];\n"
                       f"                for (int _l = 0; _l < {lanes}; _l++) _lane[_l] = {at('_l')};\n"
                       f"                for (_k = {lanes}; _k + {lanes} <= _run; _k += {lanes})\n"
-                      f"                    for (int _l = 0; _l < {lanes}; _l++)\n"
+                      f"                    _UNIT for (int _l = 0; _l < {lanes}; _l++)\n"
                       f"                        _lane[_l] = _reduce(_lane[_l], {at('_k + _l')});\n"
                       f"                for (int _half = {lanes // 2}; _half; _half /= 2)\n"
                       "                    for (int _l = 0; _l < _half; _l++)\n"
                       "                        _lane[_l] = _reduce(_lane[_l], _lane[_l + _half]);\n"
-                      "                _part = _lane[0];\n            } else {\n"
-                      f"                {serial}            }}\n")
-        else:
-            inner += "            " + serial
-        inner += (f"            for (; _k < _run; _k++) _part = _reduce(_part, {at('_k')});\n"
+                      "                _part = _lane[0];\n            } else ")
+        inner += (f"_part = {at('0')};\n"
+                  f"            for (; _k < _run; _k++) _part = _reduce(_part, {at('_k')});\n"
                   "            _acc = _any ? _reduce(_acc, _part) : _part;\n            _any = 1;\n")
         results = self.d("results")
         return (self._chunk() + f"        const long _o = _begin % {results}, _c = _begin / {results};\n"

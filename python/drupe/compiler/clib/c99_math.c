@@ -31,12 +31,23 @@ float sqrtf(float);
 /* For arguments that are too rare to have vector code: RARE(g, y) is y where g is 0, else what y says of g.
  *
  * A branch would keep gcc from making vectors of a loop. So RARE is declared as a function that has vector
- * versions (the names _ZGV... are those of the x86-64 vector ABI), which return at once unless some g is not
- * 0; they are written here. gcc only calls a function under a condition for all lanes if it is a built-in one
+ * versions, which return at once unless some g is not 0; they are written here. (The vector ABIs say how they
+ * are named and called.) gcc only calls a function under a condition for all lanes if it is a built-in one
  * without effects: hence it goes by the name of one that nobody calls, scalb. Other compilers get a branch.
  */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__GNUC__) && !defined(__clang__) &&             \
+    !defined(__TINYC__)
 #define DRUPE_RARE_VECTORS 1
+#ifdef __aarch64__
+#define DRUPE_RARE_CALL __attribute__((aarch64_vector_pcs, used))
+typedef long long drupe_rare_8 __attribute__((vector_size(8)));
+DRUPE_M int drupe_any_8(drupe_rare_8 v)
+{
+    return v[0] != 0;
+}
+#else
+#define DRUPE_RARE_CALL __attribute__((used))
+#endif
 typedef long long drupe_rare_16 __attribute__((vector_size(16)));
 DRUPE_M int drupe_any_16(drupe_rare_16 v)
 {
@@ -64,8 +75,8 @@ DRUPE_M int drupe_any_64(drupe_rare_64 v)
 /* The version for vectors of BYTES. */
 #define DRUPE_RARE_VECTOR(ONE, TYPE, BYTES, NAME, LABEL)                                                     \
     typedef TYPE NAME##_vector __attribute__((vector_size(BYTES)));                                          \
-    static NAME##_vector NAME(NAME##_vector, NAME##_vector) __asm__(LABEL) __attribute__((used));            \
-    static NAME##_vector NAME(NAME##_vector g, NAME##_vector y)                                              \
+    DRUPE_RARE_CALL static NAME##_vector NAME(NAME##_vector, NAME##_vector) __asm__(LABEL);                  \
+    DRUPE_RARE_CALL static NAME##_vector NAME(NAME##_vector g, NAME##_vector y)                              \
     {                                                                                                        \
         if (__builtin_expect(drupe_any_##BYTES((drupe_rare_##BYTES)g), 0))                                   \
             for (unsigned i = 0; i < BYTES / sizeof(TYPE); i++) y[i] = ONE(g[i], y[i]);                      \
@@ -91,7 +102,11 @@ static f64 drupe_m64_rare_x(f64 g, f64 y)
 {
     return drupe_m64_rare_one(g, y);
 }
+#ifdef __aarch64__
+DRUPE_RARE_VECTOR(drupe_m64_rare_one, f64, 16, drupe_m64_rare_n, "_ZGVnN2vv_drupe_m64_rare")
+#else
 DRUPE_RARE_VECTOR(drupe_m64_rare_one, f64, 16, drupe_m64_rare_b, "_ZGVbN2vv_drupe_m64_rare")
+#endif
 #ifdef __AVX__
 DRUPE_RARE_VECTOR(drupe_m64_rare_one, f64, 32, drupe_m64_rare_c, "_ZGVcN4vv_drupe_m64_rare")
 DRUPE_RARE_VECTOR(drupe_m64_rare_one, f64, 32, drupe_m64_rare_d, "_ZGVdN4vv_drupe_m64_rare")
@@ -123,7 +138,12 @@ static f32 drupe_m32_rare_x(f32 g, f32 y)
 {
     return drupe_m32_rare_one(g, y);
 }
+#ifdef __aarch64__
+DRUPE_RARE_VECTOR(drupe_m32_rare_one, f32, 8, drupe_m32_rare_h, "_ZGVnN2vv_drupe_m32_rare")
+DRUPE_RARE_VECTOR(drupe_m32_rare_one, f32, 16, drupe_m32_rare_n, "_ZGVnN4vv_drupe_m32_rare")
+#else
 DRUPE_RARE_VECTOR(drupe_m32_rare_one, f32, 16, drupe_m32_rare_b, "_ZGVbN4vv_drupe_m32_rare")
+#endif
 #ifdef __AVX__
 DRUPE_RARE_VECTOR(drupe_m32_rare_one, f32, 32, drupe_m32_rare_c, "_ZGVcN8vv_drupe_m32_rare")
 DRUPE_RARE_VECTOR(drupe_m32_rare_one, f32, 32, drupe_m32_rare_d, "_ZGVdN8vv_drupe_m32_rare")

@@ -138,16 +138,17 @@ DRUPE_M f64 drupe_expm1_float64(f64 x)
 }
 
 //: m64_split : m64
-/* x = m * 2**k of a positive x: m - 1, which is exact; sqrt(1 / 2) <= m < sqrt(2). Adding 1 - sqrt(1 / 2), in
-   bits, carries into the exponent from sqrt(2) on. */
-DRUPE_M f64 drupe_m64_split(f64 x, f64 *k)
+#define DRUPE_ROOT_HALF 0x3fe6a09e667f3bcdu
+/* x = m * 2**k of a positive x: m - 1, which is exact; `least` are the bits of the least m, between 1 / 2
+   and 1. Adding those of 1 less these carries into the exponent from 2 * least on. */
+DRUPE_M f64 drupe_m64_split(f64 x, u64 least, f64 *k)
 {
     int small = x < 2.2250738585072014e-308;
     f64 scaled = x * 18014398509481984.0;
-    u64 u = drupe_m64_bits(small ? scaled : x) + 0x00095f619980c433u;
+    u64 u = drupe_m64_bits(small ? scaled : x) + (0x3ff0000000000000u - least);
     f64 e = drupe_m64_of(u >> 52 | 0x4330000000000000u);
     *k = e - (small ? 4503599627371573.0 : 4503599627371519.0);
-    return drupe_m64_of((u & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
+    return drupe_m64_of((u & 0x000fffffffffffffu) + least) - 1.0;
 }
 
 //: m64_log_near : m64
@@ -174,14 +175,14 @@ DRUPE_M f64 drupe_m64_log_ends(f64 x, f64 y)
 //: log_float64 : m64_split m64_log_near m64_log_ends
 DRUPE_M f64 drupe_log_float64(f64 x)
 {
-    f64 k, f = drupe_m64_split(x, &k), c = drupe_m64_log_near(f);
+    f64 k, f = drupe_m64_split(x, DRUPE_ROOT_HALF, &k), c = drupe_m64_log_near(f);
     return drupe_m64_log_ends(x, DRUPE_MAD(k, DRUPE_LN2_HIGH, f - DRUPE_MAD(-k, DRUPE_LN2_LOW, c)));
 }
 
 //: log2_float64 : m64_split m64_log_near m64_log_ends
 DRUPE_M f64 drupe_log2_float64(f64 x)
 {
-    f64 k, f = drupe_m64_split(x, &k), c = drupe_m64_log_near(f);
+    f64 k, f = drupe_m64_split(x, DRUPE_ROOT_HALF, &k), c = drupe_m64_log_near(f);
     /* 1 / log(2) is the sum of 27 and 53 bits: the product of high and the first is exact. */
     f64 high = drupe_m64_high(f), low = (f - high) - c;
     f64 rest = DRUPE_MAD(high, 4.3584687174185184e-09, low * DRUPE_LOG2E);
@@ -191,7 +192,7 @@ DRUPE_M f64 drupe_log2_float64(f64 x)
 //: log10_float64 : m64_split m64_log_near m64_log_ends
 DRUPE_M f64 drupe_log10_float64(f64 x)
 {
-    f64 k, f = drupe_m64_split(x, &k), c = drupe_m64_log_near(f);
+    f64 k, f = drupe_m64_split(x, DRUPE_ROOT_HALF, &k), c = drupe_m64_log_near(f);
     f64 high = drupe_m64_high(f), low = (f - high) - c;
     f64 p = high * 0.434294480830431, q = k * 0.30102999566395283, s = q + p;
     f64 rest = DRUPE_MAD(k, 2.8363394551044964e-14, low * 0.43429448190325182);
@@ -203,7 +204,7 @@ DRUPE_M f64 drupe_log10_float64(f64 x)
 /* log(u + low) + more * log(2), for |low| < ulp(u) */
 DRUPE_M f64 drupe_m64_log_sum(f64 u, f64 low, f64 more)
 {
-    f64 k, f = drupe_m64_split(u, &k), c = drupe_m64_log_near(f) - low / u;
+    f64 k, f = drupe_m64_split(u, DRUPE_ROOT_HALF, &k), c = drupe_m64_log_near(f) - low / u;
     k += more;
     f64 y = DRUPE_MAD(k, DRUPE_LN2_HIGH, f - DRUPE_MAD(-k, DRUPE_LN2_LOW, c));
     return drupe_m64_log_ends(u, y);
@@ -222,22 +223,24 @@ DRUPE_M f64 drupe_log1p_float64(f64 x)
  * it. */
 DRUPE_M f64 drupe_m64_log2_twice(f64 x, f64 *low)
 {
-    f64 k, f = drupe_m64_split(x, &k);
-    /* s = f / (2 + f) */
-    f64 u = 2.0 + f, ul = f - (u - 2.0), inverse = 1.0 / u, s = f * inverse, p = s * u;
+    /* x = 2**k m, and log2(m) = log2(c) + 2 atanh(s) / log(2), s = (m - c) / (m + c): |s| < 0.0884 with two
+     * c. */
+    f64 k, m = 1.0 + drupe_m64_split(x, 0x3feb000000000000u, &k);
+    int upper = m > 1.1875;
+    f64 c = upper ? 1.4140625 : 1.0, low_c = upper ? -5.621848729602859e-15 : 0.0;
+    k += upper ? 0.499845887083211 : 0.0; /* of 40 bits: exact */
+    f64 f = m - c, u = m + c, ul = m - (u - c), inverse = 1.0 / u, s = f * inverse, p = s * u;
     f64 sl = inverse * DRUPE_MAD(-s, ul, (f - p) - drupe_m64_low(s, u, p));
     f64 z = s * s, zl = DRUPE_MAD(2.0 * s, sl, drupe_m64_low(s, s, z)), z2 = z * z;
     /* 2 atanh(s) / log(2) = s (a + b z + t z**2), of which a and b need more than 53 bits */
-    f64 t = drupe_m64_p4(z, z2, 0.5770780163555853, 0.4121985831112073, 0.32059889794387, 0.2623081952373851);
-    t = DRUPE_MAD(z2 * z2,
-                  drupe_m64_p4(z, z2, 0.2219524754313908, 0.19239449759522606, 0.16856968625911523,
-                               0.17198940902171744),
-                  t);
+    f64 t =
+        drupe_m64_p4(z, z2, 0.5770780163555843, 0.4121985831129378, 0.3205988968160179, 0.2623085550879274);
+    t = DRUPE_MAD(z2 * z2, DRUPE_MAD(z, 0.1974729035616486, 0.22189222871012484), t);
     f64 g = z * 0.9617966939259756, gl = drupe_m64_low(z, 0.9617966939259756, g) +
                                          DRUPE_MAD(zl, 0.9617966939259756, z * 5.0577616648125907e-17);
     f64 a = 2.8853900817779268 + g, al = ((2.8853900817779268 - a) + g) + (gl + 4.0710547481862066e-17);
     f64 l = s * a, ll = DRUPE_MAD(sl, a, drupe_m64_low(s, a, l)), y = k + l;
-    *low = ((k - y) + l) + DRUPE_MAD(s, DRUPE_MAD(z2, t, al), ll);
+    *low = ((k - y) + l) + (DRUPE_MAD(s, DRUPE_MAD(z2, t, al), ll) + low_c);
     return y;
 }
 
@@ -247,8 +250,8 @@ DRUPE_M f64 drupe_m64_exp2_twice(f64 y, f64 low)
     f64 t = y + DRUPE_ROUND, r = y - (t - DRUPE_ROUND), g = r * 0.6931471805599453;
     low = DRUPE_MAD(low, 0.6931471805599453, r * 2.3190468138462996e-17);
     low += drupe_m64_low(r, 0.6931471805599453, g);
-    f64 s = 1.0 + g, q = drupe_m64_expm1_far(g);
-    return drupe_m64_scale(s + (((1.0 - s) + g) + DRUPE_MAD(low, s + q, q)), t);
+    f64 e = drupe_m64_expm1_near(g);
+    return drupe_m64_scale(1.0 + (e + DRUPE_MAD(low, e, low)), t);
 }
 
 DRUPE_M f64 drupe_pow_float64(f64 x, f64 y)

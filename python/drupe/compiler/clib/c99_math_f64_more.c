@@ -227,21 +227,23 @@ DRUPE_M f64 drupe_erfc_float64(f64 x)
     f64 c = DRUPE_MAD(-w, b - (d - 3.5), (1.0 - one) - drupe_m64_low(d, w, one)); /* w + c w is more exact */
     v = DRUPE_MAD(-7.0 * w, c, v);
     f64 v2 = v * v, v4 = v2 * v2;
-    f64 p = drupe_m64_p4(v, v2, 1.0870555892622602, -0.9377997245671126, 0.6941136466346232,
-                         -0.43525602671680746);
-    f64 q = drupe_m64_p4(v, v2, 0.22573862164839972, -0.0923187066419341, 0.026518619861819477,
-                         -0.003177050276413162);
-    f64 r = drupe_m64_p4(v, v2, -0.0013053544855170982, 0.0007145309962707507, -4.206336128959243e-05,
-                         -7.477286078228629e-05);
-    f64 s = drupe_m64_p4(v, v2, 1.8651046960957663e-05, 7.2283717272675995e-06, -3.3980011986703963e-06,
-                         -7.608841962448585e-07);
-    f64 u = drupe_m64_p4(v, v2, 5.51173279373961e-07, 7.124688418472254e-08, -7.35572201614962e-08,
-                         4.623412881372879e-09);
-    p = DRUPE_MAD(v4 * v4, DRUPE_MAD(v4 * v4, u, DRUPE_MAD(v4, s, r)), DRUPE_MAD(v4, q, p));
+    f64 p = drupe_m64_p4(v, v2, -0.9377997245671126, 0.6941136466346232, -0.43525602671680746,
+                         0.22573862164839972);
+    f64 q = drupe_m64_p4(v, v2, -0.0923187066419341, 0.026518619861819477, -0.003177050276413162,
+                         -0.0013053544855170982);
+    f64 r = drupe_m64_p4(v, v2, 0.0007145309962707507, -4.206336128959243e-05, -7.477286078228629e-05,
+                         1.8651046960957663e-05);
+    f64 s = drupe_m64_p4(v, v2, 7.2283717272675995e-06, -3.3980011986703963e-06, -7.608841962448585e-07,
+                         5.51173279373961e-07);
+    f64 u = DRUPE_MAD(v2, 4.623412881372879e-09, DRUPE_MAD(v, -7.35572201614962e-08, 7.124688418472254e-08));
+    r = DRUPE_MAD(v4 * v4, u, DRUPE_MAD(v4, s, r));
+    q = v * DRUPE_MAD(v4 * v4, r, DRUPE_MAD(v4, q, p));
+    p = 1.0870555892622602 + q;
+    q = (1.0870555892622602 - p) + q; /* what was rounded off p */
     f64 high = drupe_m64_high(b), square = high * high, rest = (b - high) * (b + high);
     f64 t = DRUPE_MAD(square, -DRUPE_LOG2E, DRUPE_ROUND), n = t - DRUPE_ROUND;
     f64 e = drupe_m64_expm1_near(drupe_m64_less_ln2(-square, n) - rest);
-    f64 far = drupe_m64_scale(w * (p + p * (c + e)), t), left = 2.0 - far;
+    f64 far = drupe_m64_scale(w * (p + DRUPE_MAD(p, c + e, q)), t), left = 2.0 - far;
     far = sign ? left : far;
     return b < 0.75 ? near : far;
 }
@@ -249,7 +251,7 @@ DRUPE_M f64 drupe_erfc_float64(f64 x)
 //: cbrt_float64 : m64_split
 DRUPE_M f64 drupe_cbrt_float64(f64 x)
 {
-    f64 a = drupe_m64_abs(x), k, m = 1.0 + drupe_m64_split(a, &k);
+    f64 a = drupe_m64_abs(x), k, m = 1.0 + drupe_m64_split(a, DRUPE_ROOT_HALF, &k);
     f64 t = k * 0.3333333333333333 + DRUPE_ROUND, third = t - DRUPE_ROUND, rest = k - 3.0 * third;
     m = rest > 0.0 ? 2.0 * m : m;
     m = rest < 0.0 ? 0.5 * m : m; /* 0.35 <= m < 2.83 */
