@@ -282,6 +282,9 @@ def _compare(low, sign, a, b):
         if sign not in ("==", "!="):
             _refuse(sign, a, b)
         return Number(result, tree.Call("bool", _COMPLEX[sign], [x.expr, y.expr]))
+    if isinstance(x.expr, tree.Const) and isinstance(y.expr, tree.Const):
+        known = _FOLD[sign](x.expr.value, y.expr.value)
+        return Number(result, tree.Const("bool", known), known if result.weak else None)
     if x.expr.type == "float16":
         x, y = (Number(scalar, tree.Cast("float32", one.expr)) for one in (x, y))
     return Number(result, tree.Binary("bool", sign, x.expr, y.expr))
