@@ -270,7 +270,19 @@ def order_of_texts(item, o):
         o[0] = 1
 
 
-@pytest.mark.parametrize("function, code", [(too_few, "DK008"), (too_few_of_a_method, "DK008"),
+@drupe.device_func
+def sometimes(x):
+    if x > 1:
+        return 1.0
+    return
+
+
+def number_or_nothing(item, o):
+    o[0] = sometimes(o[1])
+
+
+@pytest.mark.parametrize("function, code", [(number_or_nothing, "DK016"), (too_few, "DK008"),
+                                            (too_few_of_a_method, "DK008"),
                                             (range_of_floats, "DK012"), (order_of_texts, "DK012"),
                                             (key_of_max, "DK008"), (slice_of_a_tuple, "DK014"),
                                             (another_function, "DK006"), (longer_tuple, "DK006"),
