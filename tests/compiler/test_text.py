@@ -6,7 +6,7 @@ import cases
 import numpy as np
 import pytest
 import trees
-from trees import global_, i64, if_, kernel, lid, load, op, store
+from trees import gid, global_, i64, if_, kernel, lid, load, op, store
 
 import drupe
 from drupe.compiler import text, tree
@@ -96,6 +96,9 @@ def test_what_the_host_refuses():
     body = [store(p, lid(), Const("float64", 1.0)), Barrier(1), store(p, lid(), Const("float64", 1.0))]
     with pytest.raises(KernelError, match="DK018.* KiB"):
         text.render(kernel("f", [], body, buffers=[p], grouped=True), "c99")
+    p = Buffer("p", "float32", "private", (1 << 18) + 1)
+    with pytest.raises(KernelError, match="DK018: A work-item needs 1025 KiB of private memory"):
+        text.render(kernel("f", [], [store(p, gid(), Const("float32", 1.0))], buffers=[p]), "c99")
     inner = tree.Function("inner", [], body=[if_(op("<", lid(), i64(3)), [Return(1)]), Barrier(2)])
     outer = kernel("f", [], [Do(1, tree.Call("void", "inner", [], inner))], grouped=True)
     with pytest.raises(KernelError, match="DK020.*inner"):

@@ -227,6 +227,8 @@ def test_plans_that_do_not_fit(program, queue, plan, text):
     ({"local": (0,)}, ValueError, "does not fit the form"),
     ({"form": "host_range", "local": 4}, ValueError, "does not fit the form"),
     ({"grain": -1}, ValueError, "negative"),
+    ({"room": -1}, ValueError, "negative"),
+    ({"item_bytes": "8"}, TypeError, "not str"),
     ({"failures": 3}, TypeError, "failures must be"),
 ])
 def test_entries_that_cannot_be(program, queue, change, error, text):

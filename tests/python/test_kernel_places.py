@@ -24,3 +24,18 @@ def test_arrays_in_two_places_are_refused(device):
             drupe.call_kernel(add, drupe.Range(5), here, here, there)
         drupe.call_kernel(add, drupe.Range(5), here, here, here)  # the second time with a variant that is known
     assert here.tolist() == [4.0] * 5
+
+
+def test_a_variable_that_the_round_before_has_given_a_value():
+    @drupe.kernel
+    def changes(item, x, out):
+        total = 0.0
+        for k in range(x.size):
+            if k > 0:
+                total += abs(x[k] - before)
+            before = x[k]
+        out[0] = total
+
+    x, out = da.asarray([1.0, 4.0, 2.0]), da.zeros(1)
+    drupe.call_kernel(changes, drupe.Range(1), x, out)
+    assert out[0] == 5

@@ -26,6 +26,7 @@ def test_sizes_are_ints_of_python():
     one = Range(numpy.int32(3), dim1=True, dim2=numpy.uint64(5))
     assert one == (3, 1, 5) and {type(size) for size in one} == {int}
     assert Range(dim0=3, dim1=None) == Range(3) == (3,)
+    assert Range(2 ** 40, 2 ** 40, 0).size() == Range(0, 2 ** 40, 2 ** 40).size() == 0
     large = 2 ** 62
     assert Range(large).dim0 is large
 

@@ -109,8 +109,10 @@ typedef struct drupe_py_entry {
     drupe_py_form form;
     size_t local[DRUPE_PY_DIMS]; /* of RANGE, in the engine's order; 0: none */
     size_t grain, workers;       /* of HOST_RANGE */
-    drupe_effects effects;       /* if there are `failures` */
-    uint32_t looked;             /* the site that drupe_py_oversize_look() has seen launch `looked_items` */
+    size_t room, item_bytes; /* of HOST_GROUPS: the bytes that a group's local memory and its work-items, of
+                                that size, may take; SIZE_MAX: any number */
+    drupe_effects effects;   /* if there are `failures` */
+    uint32_t looked;         /* the site that drupe_py_oversize_look() has seen launch `looked_items` */
     size_t looked_items;
     size_t nsteps, words;
     drupe_py_step steps[DRUPE_PY_PARAMETERS];
@@ -128,8 +130,8 @@ typedef struct drupe_py_filled {
 /* Read a plan, which fits the call, into the entry's steps. False with an exception. */
 bool drupe_py_plan_read(drupe_py_state *state, drupe_py_entry *entry, PyObject *plan, PyObject *args,
                         const drupe_py_kernel_call *call);
-/* 1, or 0 where a value does not fit its parameter, or DRUPE_PY_AGAIN where the call has to be read once
- * more, or -1 with an exception. Runs Python code before it looks at arrays. */
+/* 1, or 0 where a value does not fit its parameter or a group not its room, or DRUPE_PY_AGAIN where the call
+ * has to be read once more, or -1 with an exception. Runs Python code before it looks at arrays. */
 int drupe_py_plan_fill(drupe_py_state *state, const drupe_py_entry *entry, const drupe_py_kernel *kernel,
                        const drupe_py_kernel_call *call, drupe_py_filled *filled);
 
@@ -137,7 +139,7 @@ int drupe_py_plan_fill(drupe_py_state *state, const drupe_py_entry *entry, const
 
 /* The arguments of _Launcher.add(). */
 typedef struct drupe_py_addition {
-    PyObject *args, *space, *kernel, *plan, *form, *watched, *local, *grain, *failures;
+    PyObject *args, *space, *kernel, *plan, *form, *watched, *local, *grain, *failures, *room, *item_bytes;
 } drupe_py_addition;
 
 drupe_py_entry *drupe_py_entry_new(drupe_py_state *state, const drupe_py_addition *given);

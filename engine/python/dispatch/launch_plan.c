@@ -325,6 +325,23 @@ static void make_args(const drupe_py_entry *entry, drupe_py_filled *filled)
     }
 }
 
+/* A group's memory lies on a thread's stack, whose end is only found where that can be caught. */
+static bool has_room(const drupe_py_entry *entry, const drupe_py_kernel_call *call,
+                     const drupe_py_filled *filled)
+{
+    if (entry->form != DRUPE_PY_FORM_HOST_GROUPS || entry->room == SIZE_MAX) return true;
+    size_t left = entry->room, items = product(call->local, call->dims);
+    if (entry->item_bytes > 0 && items > left / entry->item_bytes) return false;
+    left -= items * entry->item_bytes;
+    for (size_t i = 0; i < entry->nsteps && entry->steps[i].what <= LOCAL; i++) {
+        if (entry->steps[i].what != LOCAL) continue;
+        const uint64_t bytes = filled->words[entry->steps[i].index];
+        if (bytes > left) return false;
+        left -= bytes;
+    }
+    return true;
+}
+
 int drupe_py_plan_fill(drupe_py_state *state, const drupe_py_entry *entry, const drupe_py_kernel *kernel,
                        const drupe_py_kernel_call *call, drupe_py_filled *filled)
 {
@@ -333,6 +350,7 @@ int drupe_py_plan_fill(drupe_py_state *state, const drupe_py_entry *entry, const
         int result = fill_step(state, entry, call, &entry->steps[i], chunk, filled);
         if (result != 1) return result;
     }
+    if (!has_room(entry, call, filled)) return 0;
     if (!kernel->worded) make_args(entry, filled);
     return 1;
 }

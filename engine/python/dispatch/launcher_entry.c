@@ -81,7 +81,12 @@ static bool read_way(drupe_py_entry *entry, const drupe_py_addition *given, cons
         return false;
     }
     entry->grain = 1;
-    if (drupe_py_given(given->grain) && !drupe_py_size(given->grain, "grain", &entry->grain)) return false;
+    entry->room = SIZE_MAX;
+    if ((drupe_py_given(given->grain) && !drupe_py_size(given->grain, "grain", &entry->grain)) ||
+        (drupe_py_given(given->room) && !drupe_py_size(given->room, "room", &entry->room)) ||
+        (drupe_py_given(given->item_bytes) &&
+         !drupe_py_size(given->item_bytes, "item_bytes", &entry->item_bytes)))
+        return false;
     if (!drupe_py_given(given->local)) return true;
     int dims = drupe_py_sizes(given->local, "local", entry->local, DRUPE_PY_DIMS);
     if (dims < 0) return false;

@@ -114,13 +114,13 @@ static int launcher_traverse(PyObject *self, visitproc visit, void *arg)
 
 static PyObject *launcher_add(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"args",    "space", "kernel", "plan",     "form",
-                            "watched", "local", "grain",  "failures", NULL};
+    static char *names[] = {"args",  "space", "kernel",   "plan", "form",       "watched",
+                            "local", "grain", "failures", "room", "item_bytes", NULL};
     drupe_py_addition given = {0};
     if (!drupe_py_enter(drupe_py_state_of(self)) ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO|OOO:add", names, &given.args, &given.space,
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO|OOOOO:add", names, &given.args, &given.space,
                                      &given.kernel, &given.plan, &given.form, &given.watched, &given.local,
-                                     &given.grain, &given.failures))
+                                     &given.grain, &given.failures, &given.room, &given.item_bytes))
         return NULL;
     drupe_py_entry *entry = drupe_py_entry_new(drupe_py_state_of(self), &given);
     if (!entry) return NULL;
@@ -167,7 +167,8 @@ static PyObject *launcher_entries(PyObject *self, void *closure)
 static PyMethodDef launcher_methods[] = {
     {"add", DRUPE_PY_KEYWORDS(launcher_add),
      PyDoc_STR(
-         "add($self, args, space, kernel, plan, form, watched, local=None, grain=1, failures=None)\n--\n\n"
+         "add($self, args, space, kernel, plan, form, watched, local=None, grain=1, failures=None,\n"
+         "room=None, item_bytes=0)\n--\n\n"
          "From now on a drupe.Kernel serves calls with arguments and a space of these kinds, on the device\n"
          "of the arrays, as long as what is watched, (dict, name, value) or (cell, name, value), is the\n"
          "same. plan says what each parameter of the kernel is: (\"pointer\", path), (\"shape\", path, "
@@ -176,7 +177,9 @@ static PyMethodDef launcher_methods[] = {
          "(\"global_size\",\n"
          "dim), (\"local_size\", dim), (\"chunk\",) or (\"failures\",), the address of that array. form "
          "says\n"
-         "how many work-items the engine is given.")},
+         "how many work-items the engine is given. A group of host_groups whose local memory, and "
+         "item_bytes\n"
+         "for each of its work-items, take more than room bytes is left to slow().")},
     {"replace", launcher_replace, METH_VARARGS,
      PyDoc_STR("replace($self, old, new, /)\n--\n\nLet a drupe.Kernel serve in the place of another one, "
                "which has\n"

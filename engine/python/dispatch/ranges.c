@@ -21,8 +21,9 @@ int drupe_py_range_sizes(PyObject *range, size_t sizes[DRUPE_PY_DIMS])
 static bool product_check(const size_t *sizes, int dims)
 {
     Py_ssize_t items = 1;
-    bool fits = true;
-    for (int i = 0; fits && i < dims; i++)
+    bool fits = true, empty = false;
+    for (int i = 0; i < dims; i++) empty = empty || sizes[i] == 0;
+    for (int i = 0; !empty && fits && i < dims; i++)
         fits = !__builtin_mul_overflow(items, (Py_ssize_t)sizes[i], &items);
     if (!fits) PyErr_SetString(PyExc_OverflowError, "a Range has fewer than 2**63 work-items");
     return fits;

@@ -311,7 +311,11 @@ def _compare_exchange(low, reference, args):
     at, view = places.locate(low, expected, args[2] if len(args) > 2 else constant(0))
     before = low.once(places.load(low, expected, at))
     old = low.once(_operate(low, reference, "compare_exchange", [before, desired]))
-    same = low.kept_once(operators.binary(low, "==", old, before))
+    if reference.dtype in ("float32", "float64"):  # bits are compared: a zero is not -0.0, and a NaN may be the same
+        same = Number(BOOL, tree.Call("bool", "same", [old.expr, operators.cast(low, before, old.scalar).expr]))
+    else:
+        same = operators.binary(low, "==", old, before)
+    same = low.kept_once(same)
     low.written(expected.buffer)
     low.emit(tree.If(low.line, tree.Unary("bool", "!", same.expr),
                      [tree.Store(low.line, expected.buffer, at.expr, old.expr)]))

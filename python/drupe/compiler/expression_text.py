@@ -174,6 +174,9 @@ class Expressions:
             return _parenthesised("%s != %s" % (self.expr(node.a, 12), zero), 9, least)
         if want == "float16":
             return self._to_half(node.a)
+        if have in types.FLOATS and want == "uint64" and self.program.dialect == "c99":
+            wide = "float32" if have == "float16" else have
+            return "%s(%s)" % (self.program.use("uint64_of_" + wide), self.expr(node.a))
         text = self.expr(node.a, 14)
         if have in types.FLOATS and want in _SMALL:
             text = "(i32)" + text  # C leaves open what a narrower cast of a larger number gives

@@ -62,7 +62,8 @@ def launch(kernel, variant, space, wait_for, args):
     given = (*args, record)
     plan = tuple(("pointer", (len(args),)) if step[0] == "failures" else step for step in variant.text.params)
     kernel._launcher.add(given, space, variant.kernel, plan, variant.form, variant.watched,
-                         local=variant.local if variant.form == "range" else None, grain=variant.grain)
+                         local=variant.local if variant.form == "range" else None, grain=variant.grain,
+                         room=variant.text.room, item_bytes=variant.text.item_bytes)
     event = kernel._launcher(space, wait_for, given)
     copied = queue.copy(host, record.usm_data, wait_for=[event])
 

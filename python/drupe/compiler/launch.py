@@ -214,6 +214,8 @@ def _slow(owner, space, wait_for, args):
     plain = tuple(_plain(value) for value in args)
     with kernel._lock:
         variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
+        if variant.kernel is not None:
+            _check_memory(variant, space, args)
         guarded = variant.failures or careful.replay()
         if not guarded and variant.kernel is not None:
             _add(kernel, variant, space, plain)
@@ -312,10 +314,36 @@ def work_of(variant, space):
     return whole.size() * variant.cost
 
 
+def _check_memory(variant, space, args):
+    """Local memory that no launch can have."""
+    local = list(_accessors(args))
+    empty = next((one for one in local if not one.size), None)
+    if empty is not None:
+        raise KernelError("DK018", "%r has no elements." % empty, "Leave it out, or give it one.")
+    if variant.text.room is not None:
+        items = space.local_range.size()
+        needed = sum(one._nbytes for one in local) + items * variant.text.item_bytes
+        if needed > variant.text.room:
+            raise KernelError("DK018", "A group of %d work-items needs %d KiB of local and private memory, and the "
+                              "host has %d KiB for it." % (items, -(-needed // 1024), variant.text.room >> 10),
+                              "Use smaller groups or arrays, or arrays in global memory.")
+
+
+def _accessors(args):
+    from drupe import kernel_api
+
+    for one in args:
+        if isinstance(one, tuple):
+            yield from _accessors(one)
+        elif isinstance(one, kernel_api.LocalAccessor):
+            yield one
+
+
 def _add(kernel, variant, space, args):
     local = variant.local if variant.form == "range" else None
     kernel._launcher.add(args, space, variant.kernel, tuple(variant.text.params), variant.form, variant.watched,
-                         local=local, grain=variant.grain)
+                         local=local, grain=variant.grain, room=variant.text.room,
+                         item_bytes=variant.text.item_bytes)
 
 
 def local_for(kernel, device, dims):

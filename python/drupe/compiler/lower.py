@@ -40,17 +40,18 @@ class Scope:
 
     def __init__(self, source, names, prefix=""):
         self.source, self.names, self.prefix, self.bound, self.result = source, names, prefix, {}, None
-        self.counts = names.counts
+        self.counts, self.depth = names.counts, 0  # depth: in how many loops
 
 
 class Lowerer(Expressions, Statements):
     """One run through a function."""
 
     def __init__(self, unit, function, scope, known):
-        self.unit, self.function, self.scope, self.known = unit, function, scope, known
+        self.unit, self.function, self.scope = unit, function, scope
+        self.known, self.first = known or {}, known is None  # what the run before has found; whether there was none
         self.fp64, self.device_name, self.checked = unit.fp64, unit.device_name, unit.checked
         self.block, self.line, self.found, self.numbers = function.body, 0, {}, {}
-        self.roots, self.changed, self.inlined, self.results, self.own = {}, set(), False, [], scope.names.assigned
+        self.roots, self.changed, self.inlined, self.moved = {}, set(), False, False
 
     # --- Emitting, and names ---
 
@@ -59,11 +60,8 @@ class Lowerer(Expressions, Statements):
 
     def fresh(self, name):
         """A name that no variable has: the same ones in each run."""
-        while True:
-            self.numbers[name] = number = self.numbers.get(name, 0) + 1
-            own = "_%s%d" % (name, number)
-            if own not in self.scope.names.assigned:
-                return self.scope.prefix + own
+        self.numbers[name] = number = self.numbers.get(name, 0) + 1
+        return "%s.%s%d" % (self.scope.prefix, name, number)
 
     def counter(self):
         """A variable for a loop that counts."""
@@ -185,10 +183,15 @@ class Lowerer(Expressions, Statements):
         entry = self.found.get(slot)
         lows = [low] + ([known[1]] if known else []) + ([entry[1]] if entry else [])
         low = None if None in lows else min(lows)
-        self.found[slot] = (scalar, low)
+        self._note(slot, (scalar, low))
         self.function.locals[slot] = kind
         self.emit(tree.Assign(self.line, slot, value.expr))
         return Number(scalar, tree.Var(kind, slot), None, low)
+
+    def _note(self, slot, found):
+        """What is known of a variable; `moved` tells that it was something else before."""
+        self.moved = self.moved or self.found.get(slot, found) != found
+        self.found[slot] = found
 
     def _widened(self, slot, scalar, shown):
         for table in (self.known, self.found):
@@ -204,7 +207,7 @@ class Lowerer(Expressions, Statements):
             self._changes_kind(name, before, value)
         items, counted = [], counted or name
         for place, one in enumerate(value.items):
-            inner = "%s_%d" % (name, place)
+            inner = "%s.%d" % (name, place)
             last = before.items[place] if before is not None and self.scope.counts.get(counted, 0) > 1 else one
             if type(last) is not type(one) or not isinstance(one, (Number, Items, Elements)) and last != one or \
                     isinstance(one, Items) and len(one.items) != len(last.items):
@@ -223,26 +226,32 @@ class Lowerer(Expressions, Statements):
         if before is not None and (not isinstance(before, Elements) or types.union(before.type, value.type) is None):
             self._changes_kind(name, before, value)
         if self.scope.counts.get(counted or name, 0) <= 1:
-            if value.buffer.size is not None and value.buffer.name.startswith("_"):
-                value.buffer.name = self.slot(name)  # memory of the kernel's own is called what the user calls it
+            slot = self.slot(name)
+            if value.buffer.size is not None and value.buffer.name.startswith(self.scope.prefix + ".") and \
+                    all(one.name != slot for one in self.function.buffers):
+                value.buffer.name = slot  # memory of the kernel's own is called what the user calls it
             return places.view_into(self, name, value)
         packed = value.packed and self.known.get(("packed", self.slot(name)), True)
-        self.found[("packed", self.slot(name))] = packed and self.found.get(("packed", self.slot(name)), True)
+        key = ("packed", self.slot(name))
+        self._note(key, packed and self.found.get(key, True))
         buffer = tree.Buffer(self.slot(name), value.dtype, value.buffer.space)
         self.view_of(buffer, value.buffer)
         self.emit(tree.Point(self.line, buffer, value.buffer, (value.offset or constant(0)).expr))
         shape, strides = value.shape, value.strides
         if before is not None:  # m = m.T
             shape, strides = [self.detached(one) for one in shape], [self.detached(one) for one in strides]
-        shape = [self._assign(self.slot("%s_shape%d" % (name, i)), one) for i, one in enumerate(shape)]
+        shape = [self._assign(self.slot("%s.shape%d" % (name, i)), one) for i, one in enumerate(shape)]
         strides = places.packed_strides(self, shape) if packed else \
-            [self._assign(self.slot("%s_stride%d" % (name, i)), one) for i, one in enumerate(strides)]
+            [self._assign(self.slot("%s.stride%d" % (name, i)), one) for i, one in enumerate(strides)]
         return Elements(value.dtype, buffer, shape, strides, None, packed, name)
 
     def unassigned(self, name):
         """A variable that has no value yet in the order of the text: a loop may have given it one."""
         known = self.known.get(self.slot(name))
-        if known is None:
+        if known is None and self.scope.depth and self.first:  # the next run knows what it is
+            self.moved = True
+            return Number(INT, tree.Var("int64", self.slot(name)))
+        if known is None or not self.scope.depth:
             raise KernelError("DK005", "%r has no value here." % name, "Assign it before, in every branch.")
         scalar, low = known
         self.found.setdefault(self.slot(name), known)
@@ -265,7 +274,7 @@ class Lowerer(Expressions, Statements):
         known, entry = self.known.get(counter), self.found.get(counter)
         lows = [low] + [one[1] for one in (known, entry) if one]
         number.low = None if None in lows else min(lows)
-        self.found[counter] = (INT, number.low)
+        self._note(counter, (INT, number.low))
         self.scope.bound[name] = number
 
     # --- Where a work-item is ---
@@ -352,7 +361,8 @@ class Lowerer(Expressions, Statements):
 
     def _in_place(self, source, names, args):
         outer, line = self.scope, self.line
-        inner = Scope(source, names, self._prefix(source.name))
+        self.numbers["call"] = number = self.numbers.get("call", 0) + 1
+        inner = Scope(source, names, "%s%d." % (source.name, number))
         for name, value in zip(names.params, args):
             simple = not isinstance(value, Number) or is_simple(value.expr)
             self.scope = inner
@@ -364,14 +374,6 @@ class Lowerer(Expressions, Statements):
         self.run(source.node.body)
         self.scope, self.line, self.inlined = outer, line, before
         return Known(None) if inner.result is None else inner.result
-
-    def _prefix(self, name):
-        """What the variables of a call begin with: none of the function itself does."""
-        while True:
-            self.numbers["call"] = number = self.numbers.get("call", 0) + 1
-            prefix = "%s%d_" % (name, number)
-            if not any(one.startswith(prefix) for one in self.own):
-                return prefix
 
     def give(self, value, stmt):
         """return value"""
@@ -394,7 +396,7 @@ class Lowerer(Expressions, Statements):
             raise KernelError("DK016", "A device function that returns in several places returns numbers, not %s."
                               % value.type, "Return once, at its end.")
         scalar = self._widened("return", value.scalar, "the result")
-        self.found["return"] = (scalar, None)
+        self._note("return", (scalar, None))
         self.emit(tree.Return(self.line, operators.cast(self, value, scalar).expr))
 
     def _as_function(self, function, source, names, args):
@@ -457,7 +459,7 @@ def _parameter(low, function, name, value):
         function.params.append(tree.Param(name, value.expr.type))
         return Number(value.scalar, tree.Var(value.expr.type, name), None, _least(value))
     if isinstance(value, Items):
-        return Items([_parameter(low, function, "%s_%d" % (name, i), one) for i, one in enumerate(value.items)],
+        return Items([_parameter(low, function, "%s.%d" % (name, i), one) for i, one in enumerate(value.items)],
                      value.cls)
     if not isinstance(value, Elements):
         return value
@@ -468,12 +470,12 @@ def _parameter(low, function, name, value):
         if one.const is not None:
             return one
         function.params.append(tree.Param(name + suffix, "int64"))
-        return integer(tree.Var("int64", name + suffix), 0 if suffix.startswith("_shape") else None)
+        return integer(tree.Var("int64", name + suffix), 0 if suffix.startswith(".shape") else None)
 
-    offset = None if value.offset is None else number("_offset", Number(INT, value.offset.expr, None, 0))
-    shape = [number("_shape%d" % i, one) for i, one in enumerate(value.shape)]
+    offset = None if value.offset is None else number(".offset", Number(INT, value.offset.expr, None, 0))
+    shape = [number(".shape%d" % i, one) for i, one in enumerate(value.shape)]
     strides = places.packed_strides(low, shape) if value.packed else \
-        [number("_stride%d" % i, one) for i, one in enumerate(value.strides)]
+        [number(".stride%d" % i, one) for i, one in enumerate(value.strides)]
     return Elements(value.dtype, buffer, shape, strides, offset, value.packed, name)
 
 
@@ -484,8 +486,8 @@ def _lower_function(unit, source, names, args, number):
         for name, value in zip(names.params, args):
             inside = _parameter(low, function, name, value)
             if isinstance(inside, Number) and low.scope.counts[name] > 1:
-                function.params[-1].name = name + "_given"
-                inside.expr.name = name + "_given"
+                function.params[-1].name = name + ".given"
+                inside.expr.name = name + ".given"
                 low.bind(name, inside)
             else:
                 low.scope.bound[name] = inside
@@ -507,11 +509,11 @@ def _lower_function(unit, source, names, args, number):
 
 def settled(attempt):
     """Lower until the types of variables stay; `attempt` takes those that were found before."""
-    known = {}
+    known = None  # in the first run
     for count in range(_ROUNDS):
         low = attempt(known)
         found = low.found
-        if found == known:
+        if found == known or not (count or low.moved):  # where nothing moved, another run would do the same
             low.settle_buffers()
             return low
         if count >= _WIDEN:  # lower bounds that keep falling have none

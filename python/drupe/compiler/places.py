@@ -256,7 +256,7 @@ def _broadcast(view, value):
 
 def _is_behind(low, view, value):
     """A bool of the tree: whether a view lies behind the value that it gets, in the same memory, so that elements would
-    be written before they are read. None where that cannot be, and for views that are not known to be of one array."""
+    be written before they are read. None where that cannot be, and for views not known to be of one array."""
     if not isinstance(value, Elements) or value.buffer.name != view.buffer.name or value.strides != view.strides:
         return None
     behind = operators.binary(low, ">", view.offset or constant(0), value.offset or constant(0)).expr
@@ -304,7 +304,7 @@ def view_into(low, name, array):
     low.view_of(buffer, array.buffer)
     offset = array.offset or constant(0)
     low.emit(tree.Point(low.line, buffer, array.buffer, offset.expr))
-    shape = [low.keep("%s_shape%d" % (name, i), one) for i, one in enumerate(array.shape)]
+    shape = [low.keep("%s.shape%d" % (name, i), one) for i, one in enumerate(array.shape)]
     strides = packed_strides(low, shape) if array.packed else \
-        [low.keep("%s_stride%d" % (name, i), one) for i, one in enumerate(array.strides)]
+        [low.keep("%s.stride%d" % (name, i), one) for i, one in enumerate(array.strides)]
     return Elements(array.dtype, buffer, shape, strides, None, array.packed, array.name)

@@ -27,6 +27,16 @@ class Statements:
             self.run(body)
         return block
 
+    def _round(self, body, first=None):
+        """The statements of a loop; `first` lowers what is before them in each round."""
+        with self.captured() as block:
+            self.scope.depth += 1
+            if first is not None:
+                first()
+            self.run(body)
+            self.scope.depth -= 1
+        return block
+
     def _do_pass(self, stmt):
         pass
 
@@ -165,9 +175,8 @@ class Statements:
     def _each(self, stmt, array):
         name = self.counter()
         loop = tree.For(self.line, name, tree.Const("int64", 0), array.shape[0].expr, tree.Const("int64", 1), [])
-        with self.captured() as loop.body:
-            self.assign(stmt.target, places.get(self, array, integer(tree.Var("int64", name), 0)))
-            self.run(stmt.body)
+        place = integer(tree.Var("int64", name), 0)
+        loop.body = self._round(stmt.body, lambda: self.assign(stmt.target, places.get(self, array, place)))
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 
@@ -180,9 +189,7 @@ class Statements:
         low = start.low if step.positive else None if stop.low is None else stop.low + 1
         name, line = self.loop_variable(stmt.target.id), self.line
         loop = tree.For(line, name, start.expr, stop.expr, step.expr, [])
-        with self.captured() as loop.body:
-            self.bind_loop(stmt.target.id, name, low)
-            self.run(stmt.body)
+        loop.body = self._round(stmt.body, lambda: self.bind_loop(stmt.target.id, name, low))
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 
@@ -205,13 +212,13 @@ class Statements:
             return self._until(stmt, cond, before)
         if not before:
             loop = tree.While(stmt.lineno, cond, [], [])
-            loop.body = self.branch(stmt.body)
+            loop.body = self._round(stmt.body)
         else:  # the condition takes statements, which run in each round
             leave = tree.If(stmt.lineno, tree.Unary("bool", "!", cond), [tree.Break(stmt.lineno)], [])
             if stmt.orelse:
                 leave.then = self.branch(stmt.orelse) + leave.then
             loop = tree.While(stmt.lineno, tree.Const("bool", True), [*before, leave], [])
-            loop.body += self.branch(stmt.body)
+            loop.body += self._round(stmt.body)
             self.emit(loop)
             return
         loop.other = self.branch(stmt.orelse)
@@ -222,7 +229,7 @@ class Statements:
         flag = self.temporary("bool", tree.Const("bool", True))
         leave = tree.If(stmt.lineno, tree.Unary("bool", "!", flag), [tree.Continue(stmt.lineno)], [])
         loop = tree.While(stmt.lineno, flag, [*before, tree.Assign(stmt.lineno, flag.name, cond), leave], [])
-        loop.body += self.branch(stmt.body)
+        loop.body += self._round(stmt.body)
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 

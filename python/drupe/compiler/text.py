@@ -27,11 +27,14 @@ class Text:
     """`text` is a program with one kernel, `name`; `params` says for each of its C parameters, in order, what the
     launch passes there, as tuples: ("pointer", path) ("shape", path, dim) ("stride", path, dim) ("value", path, dtype)
     ("local", path) ("global_size", dim) ("local_size", dim) ("chunk",) ("failures",). `form` is how it is launched:
-    "host_range", "host_groups", "range" or "groups"."""
+    "host_range", "host_groups", "range" or "groups". `room` is how many bytes the LocalAccessors and the work-items of
+    a group may take, `item_bytes` those of a work-item; None: any number."""
     text: str
     name: str
     params: tuple
     form: str
+    room: "int | None" = None
+    item_bytes: int = 0
 
 
 def render(function, dialect, source_line=None):

@@ -127,6 +127,7 @@ class Kernel(text.Program):
         kernel = self.kernel
         if any(isinstance(node, tree.Barrier) and node.group == "sub" for node in analysis.everything(kernel)):
             raise no_subgroups()
+        self._check_private()
         for function in self.functions:
             _device_function(self, function)
         self.params, self.rows, self.unpacked, self.given = [], [], [], []
@@ -138,7 +139,8 @@ class Kernel(text.Program):
             body = self._single()
         table = self._table()
         form = "host_groups" if kernel.grouped else "host_range"
-        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form)
+        return Text(self.assembled(self._head, [*body, table]), self.name, tuple(self.params), form,
+                    *(self.stack if kernel.grouped else ()))
 
     def assembled(self, head, body):
         """All small functions are inlined: a loop with a call is no vector's."""
@@ -208,6 +210,14 @@ class Kernel(text.Program):
         kind = C_TYPES[param.type]
         return "%s %s" % (kind, name), name
 
+    def _check_private(self):
+        """A work-item's arrays lie there, too, in the kernel and in what it calls."""
+        needed = sum(one.size * types.SIZES[one.type] for function in (self.kernel, *self.functions)
+                     for one in function.buffers if one.space == tree.PRIVATE and one.size is not None)
+        if needed > MOST_STACK:
+            raise KernelError("DK018", "A work-item needs %d KiB of private memory, and the host has %d KiB for it." % (
+                -(-needed // 1024), MOST_STACK >> 10), "Use smaller arrays, or arrays in global memory.")
+
     def check_memory(self, per_item):
         """Fixed memory of a group lies on a thread's stack."""
         fixed = sum(one.size * types.SIZES[one.type] for one in self.kernel.buffers
@@ -217,6 +227,7 @@ class Kernel(text.Program):
                               "host has %d KiB for it." % (MOST_ITEMS, (fixed + per_item * MOST_ITEMS) >> 10,
                                                            MOST_STACK >> 10),
                               "Use smaller arrays, or arrays in global memory.")
+        self.stack = MOST_STACK - fixed, per_item
 
     def _table(self):
         count = len(self.params)

@@ -90,6 +90,14 @@ def _enumerated(kind, value, what):
         raise ValueError("%s is a %s, not %r" % (what, kind.__name__, value)) from None
 
 
+def _same(old, wanted):
+    """Whether a value is the expected one, as devices have it: of floats, the bits."""
+    import numpy
+
+    old = numpy.asarray(old)
+    return bool(old.tobytes() == numpy.asarray(wanted, old.dtype).tobytes() if old.dtype.kind == "f" else old == wanted)
+
+
 class AtomicRef:
     """An element of an array on which work-items operate one after the other. Each fetch_...() gives the value before.
 
@@ -169,13 +177,13 @@ class AtomicRef:
 
     def compare_exchange(self, expected, desired, expected_idx=0):
         """Write `desired` if the value is expected[expected_idx], and give whether it was; where it was not, the value
-        is written into expected[expected_idx]."""
+        is written into expected[expected_idx]. Floats are compared by their bits."""
         wanted = expected[expected_idx]
         old = self._exchange(wanted, desired, sys._getframe(1))
-        if old == wanted:
+        if _same(old, wanted):
             return True
         expected[expected_idx] = old
         return False
 
     def _exchange(self, wanted, desired, frame):
-        return self._do("exchange", lambda old, new: new if old == wanted else old, desired, frame)
+        return self._do("exchange", lambda old, new: new if _same(old, wanted) else old, desired, frame)

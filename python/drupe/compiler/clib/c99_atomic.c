@@ -90,11 +90,19 @@ static inline $C drupe_local_$F_$T($C *at, $C value)
     return old;
 }
 
-//: local_compare_exchange_$T : | T = int32 uint32 int64 uint64 floats
+//: local_compare_exchange_$T : | T = int32 uint32 int64 uint64
 static inline $C drupe_local_compare_exchange_$T($C *at, $C expected, $C desired)
 {
     $C old = *at;
     if (old == expected) *at = desired;
+    return old;
+}
+
+//: local_compare_exchange_$T : same_$T | T = floats
+static inline $C drupe_local_compare_exchange_$T($C *at, $C expected, $C desired)
+{
+    $C old = *at;
+    if (drupe_same_$T(old, expected)) *at = desired;
     return old;
 }
 

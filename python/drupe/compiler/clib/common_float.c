@@ -53,6 +53,8 @@ static inline f64 drupe_inf_float64(void) { return drupe_of_bits_float64(0x7ff00
 static inline f32 drupe_nan_float32(void) { return drupe_of_bits_float32(0x7fc00000u); }
 //: nan_float64 : of_bits_float64
 static inline f64 drupe_nan_float64(void) { return drupe_of_bits_float64(0x7ff8000000000000u); }
+//: same_$T : bits_$T | T = floats
+static inline int drupe_same_$T($C a, $C b) { return drupe_bits_$T(a) == drupe_bits_$T(b); }
 //: isnan_$T : | T = floats
 static inline int drupe_isnan_$T($C x) { return x != x; }
 //: isinf_$T : inf_$T | T = floats
@@ -94,6 +96,13 @@ static inline $C drupe_mod_$T($C a, $C b)
 }
 
 // clang-format off
+// What C leaves open for negative numbers, and compilers do differently in vectors: they wrap.
+//: uint64_of_$T : | T = floats
+static inline u64 drupe_uint64_of_$T($C x)
+{
+    return x >= 9223372036854775808.0$S ? (u64)(i64)(x - 9223372036854775808.0$S) ^ (u64)1 << 63 : (u64)(i64)x;
+}
+
 //: floordiv_$T : fmod_$T copysign_$T floor_$T | T = floats
 static inline $C drupe_floordiv_$T($C a, $C b)
 {
