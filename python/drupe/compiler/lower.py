@@ -511,6 +511,10 @@ def _lower_function(unit, source, names, args, number):
         raise KernelError("DK016", "%s() may come to its end without a value." % source.name,
                           "Return a value at its end, too.", place=(source, source.node))
     low.function.result = "void" if scalar is None else stored(scalar, unit.fp64)
+    empty = any(isinstance(one, tree.Return) and one.value is None for one in tree.walk(low.function))
+    if scalar is not None and empty:
+        raise KernelError("DK016", "%s() returns a number in one place, and nothing in another." % source.name,
+                          "Return a number in every place.", place=(source, source.node))
     if low.function.barriers:
         raise KernelError("DK020", "%s() has a barrier, and returns in several places." % source.name,
                           "Let it return once, at its end.", place=(source, source.node))
