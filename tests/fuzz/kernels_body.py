@@ -1,19 +1,21 @@
 """Statements of random kernels: each method of Statements named after `_make_` writes one kind."""
 import contextlib
+import re
 
 from kernels_make import Expressions, Items, Row, Variable, stored
-from kernels_types import ARITHMETIC, INTEGERS, kind, result
+from kernels_types import ARITHMETIC, INTEGERS, STRONG, kind, result
 from kernels_write import E, S, fitted, form_of
 
 WIDE = 1 << 20  # of ints in variables that are assigned to again
-_CHOICES = {"declare": 10, "assign": 6, "change": 6, "swap": 2, "tuple": 2, "unpack": 2, "store": 4, "change_element": 3,
-            "view": 2, "fill": 1, "if": 5, "for": 4, "each": 2, "while": 2, "sum": 2, "leave": 2, "several": 1, "odd": 1}
+_CHOICES = {"declare": 10, "assign": 6, "change": 6, "swap": 2, "tuple": 2, "unpack": 2, "store": 4, "if": 5, "for": 4,
+            "change_element": 3, "swap_elements": 1, "view": 2, "swap_views": 1, "private": 1, "fill": 1, "each": 2,
+            "while": 2, "sum": 2, "leave": 2, "several": 1, "odd": 1}
 _KINDS, _WEIGHTS = list(_CHOICES), list(_CHOICES.values())
 
 
 class Statements(Expressions):
-    """Writes statements into `block`. `loops` are those around, "for" or "while"; `returns` makes an early return, or is
-    None where there may be none."""
+    """Writes statements into `block`. `loops` are those around, "for" or "while"; `returns` makes an early return, or
+    is None where there may be none."""
 
     def __init__(self, numbers, pool, constants):
         super().__init__(numbers, pool, constants)
@@ -59,7 +61,7 @@ class Statements(Expressions):
     # --- Variables ---
 
     def _make_declare(self):
-        name = self.numbers.choice(self.pool) if self.numbers.random() < 0.6 else self.numbers.choice(list(self.forms.of))
+        name = self.numbers.choice(self.pool if self.numbers.random() < 0.6 else list(self.forms.of))
         e = self.expr(name, self.numbers.choice((1, 2, 2, 3)))
         variable = Variable(self.fresh(), e.type, *self.wide(e))
         self.emit(S(variable.name + (": %s = {0}" % self.numbers.choice(("int", "float")) if
@@ -119,8 +121,13 @@ class Statements(Expressions):
         count = self.numbers.choice((2, 3))
         types = [self.some_type()] * count if self.numbers.random() < 0.5 else [self.some_type() for _ in range(count)]
         values = [self.expr(one, 2) for one in types]
-        name = self.fresh()
-        self.emit(S("%s = (%s)" % (name, ", ".join("{%d}" % at for at in range(count))), values))
+        name, marks = self.fresh(), ", ".join("{%d}" % at for at in range(count))
+        if self.numbers.random() < 0.2:
+            self.emit(S("%s = (%s) if {%d} else (%s)" % (name, marks, count, marks), [*values, self.test(1)]))
+        elif self.numbers.random() < 0.2:
+            self.emit(S("%s = ({0},) + (%s,)" % (name, marks.partition(", ")[2]), values))
+        else:
+            self.emit(S("%s = (%s)" % (name, marks), values))
         self.tuples.append(Items(name, [Variable(name, e.type, e.low, e.high, True) for e in values]))
 
     def _make_unpack(self):
@@ -202,6 +209,37 @@ class Statements(Expressions):
         start = self.in_variable(fitted(self.expr("int", 1), 0, length - 2, self.numbers))
         return "{0}:{0} + 2", [start], 2
 
+    def _make_private(self):
+        """An array of the function's own."""
+        name, dtype = self.fresh(), self.numbers.choice([one for one in self.pool if one in STRONG])
+        shape = self.numbers.choice(((3,), (5,), (2, 3)))
+        self.emit(S("%s = np.zeros(%s, np.%s)" % (name, shape if len(shape) > 1 else shape[0], dtype)))
+        self.rows.append(Row(name, dtype, shape, True, name))
+
+    def _make_swap_views(self):
+        """a, b = b, a of two views."""
+        found = [one for one in self.rows if one.name[0] in "v_" and len(one.shape) == 1]
+        if len(found) < 2:
+            return self._make_view()
+        a = self.numbers.choice(found)
+        alike = [one for one in found if (one.type, one.writable) == (a.type, a.writable) and one is not a]
+        if not alike:
+            return self._make_view()
+        b = self.numbers.choice(alike)
+        self.emit(S("%s, %s = %s, %s" % (a.name, b.name, b.name, a.name)))
+        least = (min(a.shape[0], b.shape[0]),)
+        self.rows = [one for one in self.rows if one is not a and one is not b]
+        self.rows += [Row(one.name, a.type, least, a.writable) for one in (a, b)]
+
+    def _make_swap_elements(self):
+        found = self._writable()
+        if not found:
+            return self._make_declare()
+        row = self.numbers.choice(found)
+        places = [self.element(row) for _ in "12"]
+        forms = [places[0].form, _moved(places[1].form, len(places[0].parts))]
+        self.emit(S("%s, %s = %s, %s" % (*forms, *reversed(forms)), places[0].parts + places[1].parts))
+
     def _make_fill(self):
         found = [one for one in self._writable() if len(one.shape) == 1]
         if not found:
@@ -210,7 +248,8 @@ class Statements(Expressions):
         start = self.numbers.randrange(0, row.shape[0])
         stop = self.numbers.randrange(start, row.shape[0]) + 1
         e = stored(self.expr(self.some_type(), 1), row.type, self.numbers) or self.expr(row.type, 1)
-        other = [one for one in self.rows if one.type == row.type and len(one.shape) == 1 and one.shape[0] >= stop - start
+        other = [one for one in self.rows if one.type == row.type and len(one.shape) == 1
+                 and one.shape[0] >= stop - start and row.root and one.root
                  and (one.root != row.root or one.name == row.name)]  # views that overlap are copied in some order
         if other and self.numbers.random() < 0.5:
             self.emit(S("%s[%d:%d] = %s[:%d]" % (row.name, start, stop, self.numbers.choice(other).name, stop - start)))
@@ -270,6 +309,10 @@ class Statements(Expressions):
         """(parts, text, bounds of the variable)."""
         choice = self.numbers.random()
         e = fitted(self.expr("int", 1), -2, 5, self.numbers)
+        strong = [one for one in self.pool if one in INTEGERS]
+        if choice < 0.1 and strong:
+            name = self.numbers.choice(strong)
+            return [self.expr(name, 1)], "range({0} %% np.%s(4))" % name, 0, 4
         if choice < 0.4:
             return [e], "range({0})", 0, 5
         if choice < 0.7:
@@ -311,6 +354,10 @@ class Statements(Expressions):
                 place = self.fresh()
                 text = "for %s, %s in enumerate((%s)):" % (place, name, marks)
                 self.variables.append(Variable(place, "int", 0, 2, True))
+            elif self.numbers.random() < 0.2:
+                place = self.fresh()
+                text = "for %s, %s in zip(%s, (%s)):" % (place, name, (1, 5, -3)[:len(values)], marks)
+                self.variables.append(Variable(place, "int", -3, 5, True))
             block = self.body(2)
         self.loops, self.returns = kept, returns
         self.emit(S(text, values, ("", block)))
@@ -350,13 +397,12 @@ class Statements(Expressions):
 
     def _make_several(self):
         """a, b = helper(...)"""
-        found = [one for one in self.helpers if len(one.result) > 1]
+        found = [one for one in self.helpers if len(one.result) > 1 and self.row_for(one) is not False]
         if not found:
             return self._make_declare()
         helper = self.numbers.choice(found)
-        parts = self.arguments(helper, 2)
+        call, parts = self.call_of(helper, 2)
         names = [Variable(self.fresh(), one, *bounds, True) for one, bounds in zip(helper.result, helper.bounds)]
-        call = "%s(%s)" % (helper.name, ", ".join("{%d}" % at for at in range(len(parts))))
         self.emit(S("%s = %s" % (", ".join(one.name for one in names), call), parts))
         self.variables += names
 
@@ -377,3 +423,8 @@ class Statements(Expressions):
             self.emit(S("%s, %s = %s({0}, {1})" % (a.name, b.name, self.numbers.choice(("divmod", "divmod"))),
                         [self.expr(name, 2), self.expr(name, 1)]))
             self.variables += [a, b]
+
+
+def _moved(form, count):
+    """A form whose places begin so many later."""
+    return re.sub(r"\{(\d)\}", lambda match: "{%d}" % (int(match[1]) + count), form)

@@ -2,10 +2,13 @@
 import dataclasses
 import math
 
-from kernels_types import FLOATS, STRONG, forms, kind, limits, result
+from kernels_types import FLOATS, INTEGERS, STRONG, forms, kind, limits, result
 from kernels_write import E, S, cast, fitted, form_of, guarded, number
 
 DTYPES = {name: name.rstrip("_") for name in STRONG}  # NumPy's names of the types of elements
+ODD_NAMES = """double register char static kernel main size_t half uint y I complex_ errno M_PI exp log sizeof goto NULL
+x_shape0 a0_shape0 a0_stride0 _t1 _i1 o0_given i64 f32 u8 drupe_g0 drupe_id0 drupe_failed v1_0 v1_shape0 größe λ case_ k
+""".split()
 _WHOLE = (0, 1, 2, 3, 5, 7, 8, 10, 63, 100, -1, -2, -3, -7, -8, -100)
 _LARGE = (127, 128, 255, 256, 1000, -129, 32767, 65536, 2**31 - 1, -2**31, 2**31, 2**40)
 _REAL = (0.0, 1.0, 2.0, 0.5, -0.5, 0.1, 3.7, -1.5, 2.5, -2.5, 100.25, -0.0, 1e-3, 1e6, 65504.0, 1e30, 1e-40)
@@ -35,9 +38,15 @@ class Row:
 
 @dataclasses.dataclass
 class Items:
-    """A variable that is a tuple; each item is a Variable of an odd name."""
+    """A variable that is a tuple, maybe a named one; of its items the types and bounds count."""
     name: str
     items: list
+    fields: tuple = ()
+
+    def read(self, at):
+        one = self.items[at]
+        place = "." + self.fields[at] if self.fields else "[%d]" % at
+        return E(self.name + place, [], one.type, one.low, one.high)
 
 
 class Expressions:
@@ -53,7 +62,13 @@ class Expressions:
         self.block.append(stmt)
 
     def fresh(self):
+        """A name; some of those that texts in C have a use for."""
         self.named += 1
+        if self.numbers.random() < 0.08:
+            odd = self.numbers.choice(ODD_NAMES)
+            if odd not in self.line_names:
+                self.line_names.add(odd)
+                return odd
         return "v%d" % self.named
 
     def some_type(self):
@@ -69,8 +84,8 @@ class Expressions:
     def literal(self, name):
         pick = self.numbers.choice
         if kind(name) == 0:
-            return number(pick((True, False)), "bool") if name == "bool" else E("np.bool_(%r)" % pick((True, False)), [],
-                                                                                 name)
+            value = pick((True, False))
+            return number(value, "bool") if name == "bool" else E("np.bool_(%r)" % value, [], name)
         if kind(name) == 1:
             value = pick(_WHOLE + _LARGE) if self.numbers.random() < 0.3 else pick(_WHOLE)
             if name != "int":
@@ -87,9 +102,8 @@ class Expressions:
         found = [one.read for one in self.variables if one.type == name]
         found += [lambda one=one: self.element(one) for one in self.rows if one.type == name for _ in "12"]
         found += [one.read for one in self.constants if one.type == name]
-        found += [lambda group=group, at=at: E("%s[%d]" % (group.name, at), [], name, group.items[at].low,
-                                               group.items[at].high)
-                  for group in self.tuples for at, one in enumerate(group.items) if one.type == name]
+        found += [lambda group=group, at=at: group.read(at) for group in self.tuples
+                  for at, one in enumerate(group.items) if one.type == name]
         if not found or self.numbers.random() < 0.2:
             return self.literal(name)
         return self.numbers.choice(found)()
@@ -99,6 +113,10 @@ class Expressions:
         choice = self.numbers.random()
         if choice < 0.35:
             return number(self.numbers.randrange(-length, length), "int")
+        strong = [one for one in self.pool if one in INTEGERS]
+        if choice < 0.5 and strong:
+            name = self.numbers.choice(strong)
+            return E("({0} %% np.%s(%d))" % (name, length), [self.expr(name, 1)], name)
         e = self.expr("int", 1) if choice < 0.8 else self.leaf("int")
         return fitted(e, -length if self.numbers.random() < 0.5 else 0, length - 1, self.numbers)
 
@@ -208,19 +226,34 @@ class Expressions:
 
     def called(self, name, depth):
         """A call of a function that gives this type."""
-        fit = [one for one in self.helpers if one.result == (name,)]
+        fit = [one for one in self.helpers if one.result == (name,) and self.row_for(one) is not False]
         if not fit:
             return None
         helper = self.numbers.choice(fit)
-        return E("%s(%s)" % (helper.name, ", ".join("{%d}" % at for at in range(len(helper.taken)))),
-                 self.arguments(helper, depth), name, *helper.bounds[0])
+        text, parts = self.call_of(helper, depth)
+        return E(text, parts, name, *helper.bounds[0])
 
-    def arguments(self, helper, depth):
-        given = []
+    def row_for(self, helper):
+        """A row that a helper can be given; None where it takes none, and False where there is none."""
+        if helper.row is None:
+            return None
+        fit = [one for one in self.rows if one.type == helper.row.type and len(one.shape) == 1 and
+               one.shape[0] >= helper.row.shape[0] and one.writable]
+        return self.numbers.choice(fit) if fit else False
+
+    def call_of(self, helper, depth):
+        """(text, parts) of a call."""
+        parts, words = [], []
         for one in helper.taken:
+            if one.name in helper.defaults and self.numbers.random() < 0.5:
+                break
             e = self.expr(one.type, depth - 1)
-            given.append(fitted(e, one.low, one.high, self.numbers) if one.low is not None else e)
-        return given
+            parts.append(fitted(e, one.low, one.high, self.numbers) if one.low is not None else e)
+            words.append("{%d}" % (len(parts) - 1))
+        if len(words) > 1 and self.numbers.random() < 0.2:
+            words[-1] = "%s=%s" % (helper.taken[len(words) - 1].name, words[-1])
+        row = self.row_for(helper)
+        return "%s(%s)" % (helper.name, ", ".join(([row.name] if row else []) + words)), parts
 
     def special_int(self, depth):
         """A Python int that only some forms give."""
@@ -247,7 +280,7 @@ class Expressions:
         floats = [one for one in self.variables if one.type in FLOATS + ("float",)]
         if floats:
             return guarded(self.numbers.choice(floats).read(), "int", self.numbers)
-        return E("math.gcd({0}, {1})", [self.leaf("int"), self.leaf("int")], "int", 0, 1 << 62)
+        return E("math.gcd({0}, {1})", [self.leaf("int"), self.leaf("int")], "int", 0, 1 << 53)
 
 
 def stored(e, dtype, numbers):

@@ -3,18 +3,21 @@
 A function gets the number of the work-item, inputs, elements of its own to write to, and gives results by writing into
 rows of outputs: what it does shows there.
 """
+import collections
 import dataclasses
 import random
 
 import numpy as np
 
 from kernels_body import Statements, WIDE
-from kernels_make import DTYPES, Row, Variable
+from kernels_make import DTYPES, Items, Row, Variable
 from kernels_types import FLOATS, INTEGERS, ROUGH_MATH, ROUGH_ONE, ROUGH_TWO, STRONG, WEAK, kind, limits, result
 from kernels_write import E, S, fitted, number
 
 ITEMS, COLUMNS, SCRATCH = 20, 5, 6  # work-items; the second dimension of inputs; elements of a function's own
 _SPECIAL = {2: (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.5, -1.5, 1e-7, 6e4, 3.0, 1e5, 7.25)}
+TUPLE = "Triple = collections.namedtuple('Triple', 'a b c')"
+_Triple = collections.namedtuple("Triple", "a b c")
 OUTPUTS = {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128", **DTYPES}
 
 
@@ -52,10 +55,12 @@ class Helper:
     result: tuple = ()
     bounds: list = None
     body: list = None
-    docs: str = ""
+    defaults: dict = dataclasses.field(default_factory=dict)  # of the last parameters, as text
+    row: "Row | None" = None  # its first parameter, to which it may write
 
     def lines(self):
-        head = "def %s(%s):" % (self.name, ", ".join(one.name for one in self.taken))
+        words = [one.name + ("=" + self.defaults[one.name] if one.name in self.defaults else "") for one in self.taken]
+        head = "def %s(%s):" % (self.name, ", ".join(([self.row.name] if self.row else []) + words))
         return [head, *(line for one in self.body for line in one.lines())]
 
 
@@ -94,7 +99,7 @@ def _constants(numbers, pool):
 
 
 class Program:
-    """Functions made of one seed. `text` is what is compiled; `kernel_arguments` its parameters: name → (what, type)."""
+    """Functions made of one seed. `text()` is what is compiled, and `argument()` what a parameter of it is given."""
 
     def __init__(self, seed, count=50, rough=False, pool=None):
         self.numbers, self.seed, self.rough = random.Random(seed), seed, rough
@@ -126,6 +131,11 @@ class Program:
             taken.append(Variable("p%d" % at, chosen, *((-WIDE, WIDE) if chosen == "int" else (None, None)),
                                   numbers.random() < 0.6))
         made = Helper(name, taken)
+        if numbers.random() < 0.2:
+            made.defaults[taken[-1].name] = str(make.literal(taken[-1].type)) if taken[-1].type != "int" else "5"
+        if numbers.random() < 0.25:
+            made.row = Row("r", numbers.choice([one for one in self.pool if one in STRONG]), (2,), True, "r")
+            make.rows.append(made.row)
         make.variables, make.helpers = list(taken), list(before)
         make.budget = numbers.randint(1, 4)
         several = numbers.random() < 0.25
@@ -178,14 +188,21 @@ class Program:
             name = numbers.choice(strong)
             given.append(("s", "s_" + DTYPES[name]))
             make.variables.append(Variable("s", name, fixed=numbers.random() < 0.5))
+        if numbers.random() < 0.15:
+            letter = numbers.choice("tp")
+            given.append((letter, letter + "_" + DTYPES[name]))
+            items = [Variable("", "int", -9, 9), Variable("", "float"), Variable("", name)]
+            make.tuples.append(Items(letter, items, ("a", "b", "c") if letter == "p" else ()))
         return given
 
     def function(self, at):
         numbers, make, name = self.numbers, self.statements(), "f%d" % at
         helpers = []
         for one in range(numbers.choice((0, 0, 0, 1, 1, 2))):
-            helpers.append(self.helper("h%d_%d" % (at, one), helpers))
+            name = numbers.choice(("h",) * 20 + ("exp", "double", "f")) + "%d_%d" % (at, one)
+            helpers.append(self.helper(name, helpers))
         make.helpers = helpers
+        name = "f%d" % at
         make.variables.append(Variable("i", "int", 0, ITEMS - 1, True))
         given, scratch, outputs = self.inputs(make), [], []
         if numbers.random() < 0.4:
@@ -242,7 +259,8 @@ class Program:
 
     def text(self, functions=None):
         functions = self.functions if functions is None else functions
-        lines = ["import math", "", "import numpy as np", "", *(text for _one, text in self.constants), "", ""]
+        lines = ["import collections", "import math", "", "import numpy as np", "", TUPLE,
+                 *(text for _one, text in self.constants), "", ""]
         for one in functions:
             lines += [*one.lines(), "", ""]
         lines += ["def k(item, %s):" % ", ".join(self.names(functions)), "    i = item.get_id(0)"]
@@ -269,6 +287,10 @@ class Program:
             return values(full, (self.rows[name] + 1, ITEMS, SCRATCH), seed)
         if letter == "o":
             return np.zeros((self.rows[name] + 1, ITEMS), dtype)
+        if letter in "tp":
+            items = (numbers.choice((-9, 0, 3)), numbers.choice((0.5, -2.0)),
+                     values(full, (8,), seed)[numbers.randrange(8)])
+            return _Triple(*items) if letter == "p" else items
         if letter == "s":
             return values(full, (8,), seed)[numbers.randrange(8)]
         return numbers.choice((-50, -3, -1, 0, 1, 2, 7, 50)) if letter[0] == "n" else \

@@ -1,4 +1,4 @@
-"""A function that fails made smaller: statements are dropped, and expressions replaced by parts of them or by numbers."""
+"""A function that fails made smaller: statements are dropped, expressions replaced by their parts or by numbers."""
 import numpy as np
 
 from kernels_types import kind

@@ -27,11 +27,11 @@ COMPARISONS = ["({0} %s {1})" % sign for sign in "< <= > >= == !=".split()]
 UNARY = ["(-{0})", "(+{0})", "(~{0})", "abs({0})", "({0}).real", "({0}).imag", "({0}).conjugate()"]
 SAME = ["min({0}, {1})", "max({0}, {1})", "({0} and {1})", "({0} or {1})", "sum(({0}, {1}))", "max({0}, {1}, {2})",
         "({0} or {1} or {2})"]
-NUMPY_ONE = ["np.%s({0})" % name for name in """absolute fabs negative positive sign floor ceil trunc rint sqrt square reciprocal
-isnan isinf isfinite signbit logical_not invert conjugate""".split()]
+NUMPY_ONE = ["np.%s({0})" % name for name in """absolute fabs negative positive sign floor ceil trunc rint sqrt square
+reciprocal isnan isinf isfinite signbit logical_not invert conjugate""".split()]
 NUMPY_TWO = ["np.%s({0}, {1})" % name for name in """fmod copysign nextafter floor_divide remainder
-add subtract multiply divide bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd logical_and logical_or logical_xor
-less greater_equal not_equal""".split()]
+add subtract multiply divide bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd logical_and logical_or
+logical_xor less greater_equal not_equal""".split()]
 # Which of 0.0 and -0.0 is less is anyone's guess, and not seen behind an addition.
 NUMPY_TWO += ["(np.%s({0}, {1}) + 0)" % name for name in "maximum minimum fmax fmin".split()]
 # where() gives arrays, of which some operations round otherwise.
@@ -39,11 +39,11 @@ NUMPY_THREE = ["np.%s(np.where({0}, {1}, {2}))" % name for name in STRONG] + ["(
 MATH_ONE = ["math.%s({0})" % name for name in "sqrt fabs isnan isinf isfinite".split()]
 MATH_TWO = ["math.%s({0}, {1})" % name for name in "fmod copysign".split()]
 # What need not be exact: each is compared within a few units in the last place.
-ROUGH_ONE = ["np.%s({0})" % name for name in """cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh
-tanh arcsinh arccosh arctanh degrees radians""".split()]
+ROUGH_ONE = ["np.%s({0})" % name for name in """cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos
+arctan sinh cosh tanh arcsinh arccosh arctanh degrees radians""".split()]
 ROUGH_TWO = ["np.%s({0}, {1})" % name for name in "arctan2 hypot power".split()] + ["({0} ** {1})"]
-ROUGH_MATH = ["math.%s({0})" % name for name in """cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh
-asinh acosh atanh erf erfc gamma lgamma degrees radians""".split()]
+ROUGH_MATH = ["math.%s({0})" % name for name in """cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan
+sinh cosh tanh asinh acosh atanh erf erfc gamma lgamma degrees radians""".split()]
 
 
 def kind(name):

@@ -83,7 +83,7 @@ def _bits(a, b):
 
 
 def _not_zero(e, numbers):
-    """A divisor of Python's that is no zero; seldom it may be, and then Python's error says that nothing is compared."""
+    """A divisor of Python's that is no zero; seldom it may be, and Python's error says that nothing is compared."""
     if e.low > 0 or e.high < 0 or numbers.random() < 0.02:
         return e
     span = numbers.choice((3, 4, 9, 50))
@@ -210,7 +210,7 @@ def guarded(v, name, numbers):
     low, high = low + (low < 0), high - 1
     if v.type == "float16":
         high, low = min(high, 60000), max(low, -60000)
-    calls = ("int", "int", "round", "math.floor", "math.ceil") + (("math.trunc",) if v.type in ("float", "float64") else ())
+    calls = ["int", "int", "round", "math.floor", "math.ceil"] + ["math.trunc"] * (v.type in ("float", "float64"))
     call = "np." + name if name != "int" else numbers.choice(calls)
     other = number(numbers.choice((0, 1, 5)), name)
     text = "(%s({0}) if %d.0 <= {0} <= %d.0 else {1})" % (call, low, high)

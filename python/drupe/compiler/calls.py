@@ -58,6 +58,9 @@ def _type(low, kind, args, named):
     scalar = scalar_of(kind) if kind.__module__ in ("builtins", "numpy") else None
     if scalar is None:
         raise KernelError("DK010", "%s cannot be called in a kernel." % kind.__name__)
+    if scalar.kind == 3 and set(named) <= {"real", "imag"} and named:
+        args = [*args, *(named.pop(one, constant(0)) for one in ("real", "imag")[len(args):])]
+    _no_names(kind.__name__, named)
     if not args:
         return operators.cast(low, constant(0), scalar)
     if scalar.kind == 3 and len(args) == 2:
@@ -96,6 +99,11 @@ def _complex(low, scalar, args):
 
 # --- Builtins ----------------------------------------------------------------------------------------------
 
+def _no_names(what, named):
+    if named:
+        raise KernelError("DK008", "%s() takes no %s= in a kernel." % (what, next(iter(named))))
+
+
 def _len(low, args, named):
     (one,) = args
     if isinstance(one, Elements) and one.shape:
@@ -107,6 +115,7 @@ def _len(low, args, named):
 
 def _extreme(sign, name):
     def function(low, args, named):
+        _no_names(name, named)
         if len(args) == 1 and isinstance(args[0], Items):
             args = args[0].items
         result, *rest = mathematics.numbers(name, args)
@@ -114,7 +123,8 @@ def _extreme(sign, name):
             result, one = low.once(result), low.once(one)
             chosen = operators.select(low, operators.binary(low, sign, one, result).expr, one, result)
             if chosen.scalar.kind == 1 and name == "max" and chosen.low is None:
-                lows = [x.low for x in (one, result) if x.low is not None]
+                lows = [operators.cast(low, x, chosen.scalar).low for x in (one, result)]
+                lows = [x for x in lows if x is not None]
                 chosen.low = max(lows) if lows else None
             result = chosen
         return result
@@ -124,6 +134,8 @@ def _extreme(sign, name):
 def _sum(low, args, named):
     if not isinstance(args[0], Items):
         raise KernelError("DK012", "sum() takes a tuple in a kernel.", "Write a loop over the array.")
+    args = [*args, *(named.pop(one) for one in ("start",) if one in named)]
+    _no_names("sum", named)
     result = args[1] if len(args) > 1 else constant(0)
     for one in args[0].items:
         result = low.operate("+", result, one)
@@ -161,6 +173,7 @@ def _isinstance(low, args, named):
 
 
 def _pow(low, args, named):
+    _no_names("pow", named)
     return operators.binary(low, "**", *mathematics.numbers("pow", args, 2))
 
 

@@ -3,6 +3,7 @@
 Both are asked at a launch that the launchers do not know, so a change makes them forget what they know.
 """
 import os
+import sys
 import weakref
 
 _state = {"checked": int("check" in os.environ.get("DRUPE_LAYERS", "").split(",")), "replay": False}
@@ -33,6 +34,8 @@ def replay():
 def set_replay(on):
     """%config Drupe.replay"""
     _state["replay"] = bool(on)
+    if not on and "drupe.compiler.guard" in sys.modules:
+        sys.modules["drupe.compiler.guard"].recent.clear()  # it keeps arrays alive
     _forget()
 
 

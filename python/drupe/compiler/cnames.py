@@ -27,8 +27,9 @@ _FUNCTION_WORDS = frozenset(_FUNCTIONS.split())
 
 
 def _plain(name):
-    """Letters that only some C compilers take become their numbers."""
-    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "u%04x" % ord(c) for c in name)
+    """Letters that only some C compilers take become their numbers. The dots of names that are not the user's, such as
+    x.shape0, become underscores."""
+    return "".join("_" if c == "." else c if c.isascii() and (c.isalnum() or c == "_") else "u%04x" % ord(c) for c in name)
 
 
 class Names:

@@ -28,6 +28,29 @@ class Expressions:
         raise KernelError("DK012", "A number is needed here, and this is %s." % value.type,
                           place=(self.scope.source, node))
 
+    def values(self, nodes, first=()):
+        """What expressions are, computed in order: what one reads is read before another one writes. `first`: values
+        of those before them."""
+        found = list(first)
+        for node in nodes:
+            with self.captured() as before:
+                one = self.value(node)
+            found = [self.behind(other, before) for other in found] if before else found
+            self.block += before
+            found.append(one)
+        return found
+
+    def behind(self, value, block):
+        """A value that is used behind a block, and was computed before it."""
+        return self._held(value) if any(_writes(stmt) for stmt in block) else value
+
+    def _held(self, value):
+        """A value whose elements have been read."""
+        if isinstance(value, Items):
+            return Items([self._held(one) for one in value.items], value.cls)
+        reads = isinstance(value, Number) and any(isinstance(one, tree.Load) for one in tree.walk(value.expr))
+        return self.kept_once(value) if reads else value
+
     @contextlib.contextmanager
     def captured(self):
         """The statements of what is evaluated within, in a list of their own."""
@@ -86,7 +109,7 @@ class Expressions:
                     raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
                 items += inner.items
             else:
-                items.append(self.value(one))
+                items = self.values([one], items)
         return Items(items)
 
     def _list(self, node):
@@ -100,7 +123,7 @@ class Expressions:
 
     def _binop(self, node):
         sign = operators.SIGNS[type(node.op)]
-        a, b = self.value(node.left), self.value(node.right)
+        a, b = self.values([node.left, node.right])
         if isinstance(a, Items) and isinstance(b, Items) and sign == "+":
             return Items(a.items + b.items)
         return self.operate(sign, a, b)
@@ -124,11 +147,22 @@ class Expressions:
     def _compare(self, node):
         left, result = self.value(node.left), None
         for at, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
-            right = self.value(right_node)
-            if at + 1 < len(node.ops) and isinstance(right, Number):
-                right = self.once(right)
-            one = self._compare_two(op, left, right)
-            result = one if result is None else self._and(result, one)
+            with self.captured() as before:
+                right = self.value(right_node)
+                if at + 1 < len(node.ops) and isinstance(right, Number):
+                    right = self.once(right)
+            if result is None:
+                left = self.behind(left, before)
+                self.block += before
+                result = self._compare_two(op, left, right)
+            elif any(_writes(stmt) or isinstance(stmt, tree.Check) for stmt in before):
+                flag = self.temporary("bool", operators.truth(self, result))
+                one = operators.truth(self, self._compare_two(op, left, right))
+                self.emit(tree.If(self.line, flag, [*before, tree.Assign(self.line, flag.name, one)]))
+                result = Number(result.scalar, flag)
+            else:
+                self.block += before
+                result = self._and(result, self._compare_two(op, left, right))
             left = right
         return result
 
@@ -151,6 +185,9 @@ class Expressions:
             if isinstance(op, ast.In):
                 return found
             return Number(BOOL, tree.Unary("bool", "!", found.expr))
+        if isinstance(op, (ast.Is, ast.IsNot)) and all(isinstance(one, Number) and one.scalar == BOOL
+                                                       for one in (left, right)):
+            return self.operate("==" if isinstance(op, ast.Is) else "!=", left, right)
         if isinstance(left, Known) or isinstance(right, Known) or isinstance(op, (ast.Is, ast.IsNot)):
             return constant(_same(left, right) == isinstance(op, (ast.Is, ast.Eq)))
         if isinstance(left, Items) and isinstance(right, Items):
@@ -283,20 +320,25 @@ class Expressions:
                     raise KernelError("DK003", "* takes a tuple, and this is %s." % inner.type)
                 args += inner.items
             else:
-                args.append(self.text_or_value(one))
+                args = self.values([one], args)
         if any(one.arg is None for one in node.keywords):
             raise KernelError("DK003", "A kernel cannot pass **keywords.")
-        named = {one.arg: self.value(one.value) for one in node.keywords}
+        names = [one.arg for one in node.keywords]
+        args = self.values([one.value for one in node.keywords], args)
+        args, named = args[:len(args) - len(names)], dict(zip(names, args[len(args) - len(names):]))
         return calls.call(self, target, args, named)
-
-    def text_or_value(self, node):
-        return self.value(node)
 
     def _starred(self, node):
         raise KernelError("DK003", "* stands in calls and tuples only.")
 
     def _slice(self, node):
         raise KernelError("DK003", "A slice stands in brackets.")
+
+
+def _writes(stmt):
+    """Whether a statement changes elements."""
+    return any(isinstance(one, (tree.Store, tree.Atomic, tree.Barrier)) or
+               isinstance(one, tree.Call) and one.function is not None for one in tree.walk(stmt))
 
 
 def _same(a, b):

@@ -50,19 +50,19 @@ def _given(value, made):
     """A parameter that the kernel assigns to gets a variable beside it."""
     if isinstance(value, Number):
         param = next(one for one in made.params if one.name == value.expr.name)
-        param.name = value.expr.name = param.name + "_given"
+        param.name = value.expr.name = param.name + ".given"
     elif isinstance(value, Items):
         for one in value.items:
             _given(one, made)
     elif isinstance(value, Elements):
-        value.buffer.name += "_given"
+        value.buffer.name += ".given"
 
 
 def _argument(low, made, name, kind, path):
     """What an argument is inside; its parameters are added."""
     if isinstance(kind, types.Tuple):
         fields = getattr(kind.cls, "_fields", None) or range(len(kind.items))
-        return Items([_argument(low, made, "%s_%s" % (name, field), one, (*path, at))
+        return Items([_argument(low, made, "%s.%s" % (name, field), one, (*path, at))
                       for at, (field, one) in enumerate(zip(fields, kind.items))], kind.cls)
     if isinstance(kind, types.Scalar):
         if kind.name == "float64" and not kind.weak and not low.fp64:
@@ -79,7 +79,7 @@ def _argument(low, made, name, kind, path):
                                   ("local" if kind.space == "local" else "pointer", path)))
 
     def number(what, dim):
-        full = "%s_%s%d" % (name, what, dim)
+        full = "%s.%s%d" % (name, what, dim)
         made.params.append(tree.Param(full, "int64", None, (what, path, dim)))
         return integer(tree.Var("int64", full), 0 if what == "shape" else None)
 

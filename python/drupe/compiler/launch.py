@@ -224,7 +224,7 @@ def _slow(owner, space, wait_for, args):
     if guarded:
         from drupe.compiler import guard
 
-        return guard.launch(kernel, variant, space, wait_for, args)
+        return guard.launch(kernel, variant, space, wait_for, plain)
     same = all(one is before for one, before in zip(plain, args))
     return None if same else kernel._launcher(space, wait_for, plain)  # None: the launcher looks again
 
@@ -300,7 +300,8 @@ def variant_for(kernel, kinds, space, queue, args=(), checked=None):
 def _is_current(variant):
     """Whether the globals that were compiled in are what they were; a number that was assigned again is."""
     now = [(owner, name, owner.get(name, _engine)) for owner, name, _value in variant.watched]
-    same = all(value is before or (type(value) is type(before) and types.of_number(value) and value == before)
+    same = all(value is before or (type(value) is type(before) and types.of_number(value) and
+                                   repr(value) == repr(before))  # 0.0 is not -0.0
                for (_owner, _name, value), (_o, _n, before) in zip(now, variant.watched))
     if same:
         variant.watched = now

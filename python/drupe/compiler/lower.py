@@ -50,7 +50,7 @@ class Lowerer(Expressions, Statements):
         self.unit, self.function, self.scope, self.known = unit, function, scope, known
         self.fp64, self.device_name, self.checked = unit.fp64, unit.device_name, unit.checked
         self.block, self.line, self.found, self.numbers = function.body, 0, {}, {}
-        self.roots, self.changed, self.inlined, self.results = {}, set(), False, []
+        self.roots, self.changed, self.inlined, self.moved = {}, set(), False, False
 
     # --- Emitting, and names ---
 
@@ -60,7 +60,7 @@ class Lowerer(Expressions, Statements):
     def fresh(self, name):
         """A name that no variable has: the same ones in each run."""
         self.numbers[name] = number = self.numbers.get(name, 0) + 1
-        return "%s_%s%d" % (self.scope.prefix, name, number)
+        return "%s.%s%d" % (self.scope.prefix, name, number)
 
     def counter(self):
         """A variable for a loop that counts."""
@@ -147,13 +147,24 @@ class Lowerer(Expressions, Statements):
             single = scope.counts.get(name, 0) == 1
             scope.bound[name] = self._assign(self.slot(name), value, single, name)
         elif isinstance(value, Items):
+            if before is not None:  # t = t[1], t[0]
+                value = self.detached(value)
             scope.bound[name] = self._bind_items(name, value, before)
         elif isinstance(value, Elements):
             scope.bound[name] = self._bind_array(name, value, before)
         else:
+            if isinstance(value, Reference):
+                value = self._fixed(value)
             if before is not None and before != value:
                 self._changes_kind(name, before, value)
             scope.bound[name] = value
+
+    def _fixed(self, reference):
+        """An AtomicRef whose place does not follow a variable that is assigned again."""
+        index = reference.index
+        if isinstance(index, tree.Var) and self.scope.counts.get(index.name[len(self.scope.prefix):], 1) > 1:
+            index = self.kept_once(integer(index)).expr
+        return Reference(reference.buffer, reference.dtype, index, reference.order, reference.scope)
 
     def _changes_kind(self, name, before, value):
         raise KernelError("DK006", "%r is %s here, and %s before: a variable has one kind." % (
@@ -165,15 +176,21 @@ class Lowerer(Expressions, Statements):
         if single and value.const is not None:
             return value
         kind = stored(scalar, self.fp64)
+        value = operators.cast(self, value, scalar)
         low = value.low if scalar.kind == 1 else None
         known = self.known.get(slot)
         entry = self.found.get(slot)
         lows = [low] + ([known[1]] if known else []) + ([entry[1]] if entry else [])
         low = None if None in lows else min(lows)
-        self.found[slot] = (scalar, low)
+        self._note(slot, (scalar, low))
         self.function.locals[slot] = kind
-        self.emit(tree.Assign(self.line, slot, operators.cast(self, value, scalar).expr))
+        self.emit(tree.Assign(self.line, slot, value.expr))
         return Number(scalar, tree.Var(kind, slot), None, low)
+
+    def _note(self, slot, found):
+        """What is known of a variable; `moved` tells that it was something else before."""
+        self.moved = self.moved or self.found.get(slot, found) != found
+        self.found[slot] = found
 
     def _widened(self, slot, scalar, shown):
         for table in (self.known, self.found):
@@ -184,18 +201,22 @@ class Lowerer(Expressions, Statements):
                 scalar = both
         return scalar
 
-    def _bind_items(self, name, value, before):
+    def _bind_items(self, name, value, before, counted=None):
         if before is not None and (not isinstance(before, Items) or len(before.items) != len(value.items)):
             self._changes_kind(name, before, value)
-        items = []
+        items, counted = [], counted or name
         for place, one in enumerate(value.items):
-            inner = "%s_%d" % (name, place)
+            inner = "%s.%d" % (name, place)
+            last = before.items[place] if before is not None and self.scope.counts.get(counted, 0) > 1 else one
+            if type(last) is not type(one) or not isinstance(one, (Number, Items, Elements)) and last != one or \
+                    isinstance(one, Items) and len(one.items) != len(last.items):
+                self._changes_kind(name, last, one)
             if isinstance(one, Number):
-                items.append(self._assign(self.slot(inner), one, self.scope.counts.get(name, 0) == 1, name))
+                items.append(self._assign(self.slot(inner), one, self.scope.counts.get(counted, 0) == 1, counted))
             elif isinstance(one, Items):
-                items.append(self._bind_items(inner, one, None))
+                items.append(self._bind_items(inner, one, before and before.items[place], counted))
             elif isinstance(one, Elements):
-                items.append(self._bind_array(inner, one, before and before.items[place], name))
+                items.append(self._bind_array(inner, one, before and before.items[place], counted))
             else:
                 items.append(one)
         return Items(items, value.cls)
@@ -204,17 +225,23 @@ class Lowerer(Expressions, Statements):
         if before is not None and (not isinstance(before, Elements) or types.union(before.type, value.type) is None):
             self._changes_kind(name, before, value)
         if self.scope.counts.get(counted or name, 0) <= 1:
-            if value.buffer.size is not None and value.buffer.name.startswith("_"):
-                value.buffer.name = self.slot(name)  # memory of the kernel's own is called what the user calls it
+            slot = self.slot(name)
+            if value.buffer.size is not None and value.buffer.name.startswith(self.scope.prefix + ".") and \
+                    all(one.name != slot for one in self.function.buffers):
+                value.buffer.name = slot  # memory of the kernel's own is called what the user calls it
             return places.view_into(self, name, value)
         packed = value.packed and self.known.get(("packed", self.slot(name)), True)
-        self.found[("packed", self.slot(name))] = packed and self.found.get(("packed", self.slot(name)), True)
+        key = ("packed", self.slot(name))
+        self._note(key, packed and self.found.get(key, True))
         buffer = tree.Buffer(self.slot(name), value.dtype, value.buffer.space)
         self.view_of(buffer, value.buffer)
         self.emit(tree.Point(self.line, buffer, value.buffer, (value.offset or constant(0)).expr))
-        shape = [self._assign(self.slot("%s_shape%d" % (name, i)), one) for i, one in enumerate(value.shape)]
+        shape, strides = value.shape, value.strides
+        if before is not None:  # m = m.T
+            shape, strides = [self.detached(one) for one in shape], [self.detached(one) for one in strides]
+        shape = [self._assign(self.slot("%s.shape%d" % (name, i)), one) for i, one in enumerate(shape)]
         strides = places.packed_strides(self, shape) if packed else \
-            [self._assign(self.slot("%s_stride%d" % (name, i)), one) for i, one in enumerate(value.strides)]
+            [self._assign(self.slot("%s.stride%d" % (name, i)), one) for i, one in enumerate(strides)]
         return Elements(value.dtype, buffer, shape, strides, None, packed, name)
 
     def unassigned(self, name):
@@ -243,7 +270,7 @@ class Lowerer(Expressions, Statements):
         known, entry = self.known.get(counter), self.found.get(counter)
         lows = [low] + [one[1] for one in (known, entry) if one]
         number.low = None if None in lows else min(lows)
-        self.found[counter] = (INT, number.low)
+        self._note(counter, (INT, number.low))
         self.scope.bound[name] = number
 
     # --- Where a work-item is ---
@@ -329,9 +356,9 @@ class Lowerer(Expressions, Statements):
         return [given[name] for name in names.params]
 
     def _in_place(self, source, names, args):
-        self.numbers["call"] = number = self.numbers.get("call", 0) + 1
         outer, line = self.scope, self.line
-        inner = Scope(source, names, "%s%d_" % (source.name, number))
+        self.numbers["call"] = number = self.numbers.get("call", 0) + 1
+        inner = Scope(source, names, "%s%d." % (source.name, number))
         for name, value in zip(names.params, args):
             simple = not isinstance(value, Number) or is_simple(value.expr)
             self.scope = inner
@@ -365,10 +392,13 @@ class Lowerer(Expressions, Statements):
             raise KernelError("DK016", "A device function that returns in several places returns numbers, not %s."
                               % value.type, "Return once, at its end.")
         scalar = self._widened("return", value.scalar, "the result")
-        self.found["return"] = (scalar, None)
+        self._note("return", (scalar, None))
         self.emit(tree.Return(self.line, operators.cast(self, value, scalar).expr))
 
     def _as_function(self, function, source, names, args):
+        if any(isinstance(one, Reference) for one in args):
+            raise KernelError("DK016", "A device function that returns in several places takes no AtomicRef.",
+                              "Give it the array and the index, or let it return once, at its end.")
         key = (function, tuple(_signature(one) for one in args))
         if key not in self.unit.functions:
             self.unit.functions[key] = _lower_function(self.unit, source, names, args, len(self.unit.functions) + 1)
@@ -391,11 +421,17 @@ class Lowerer(Expressions, Statements):
 
 # --- Functions of C ----------------------------------------------------------------------------------------
 
+def _least(number):
+    """What a function of C may know of the lower bound of an argument: that of all calls which share it."""
+    return 1 if number.positive else 0 if number.natural else None
+
+
 def _signature(value):
     if isinstance(value, Number):
-        return (value.scalar, value.low if value.low in (0, 1) else None)
+        return (value.scalar, value.expr.type, _least(value))
     if isinstance(value, Elements):
-        return (value.type, tuple(one.const for one in value.shape), value.offset is None)
+        return (value.type, tuple(one.const for one in value.shape), value.offset is None,
+                None if value.packed else tuple(one.const for one in value.strides))
     if isinstance(value, Items):
         return (value.cls, tuple(_signature(one) for one in value.items))
     return repr(value)
@@ -417,9 +453,9 @@ def _parameter(low, function, name, value):
     """The value that a device function's parameter has inside, and its parameters of C."""
     if isinstance(value, Number):
         function.params.append(tree.Param(name, value.expr.type))
-        return Number(value.scalar, tree.Var(value.expr.type, name), None, value.low)
+        return Number(value.scalar, tree.Var(value.expr.type, name), None, _least(value))
     if isinstance(value, Items):
-        return Items([_parameter(low, function, "%s_%d" % (name, i), one) for i, one in enumerate(value.items)],
+        return Items([_parameter(low, function, "%s.%d" % (name, i), one) for i, one in enumerate(value.items)],
                      value.cls)
     if not isinstance(value, Elements):
         return value
@@ -430,12 +466,12 @@ def _parameter(low, function, name, value):
         if one.const is not None:
             return one
         function.params.append(tree.Param(name + suffix, "int64"))
-        return integer(tree.Var("int64", name + suffix), one.low)
+        return integer(tree.Var("int64", name + suffix), 0 if suffix.startswith(".shape") else None)
 
-    offset = None if value.offset is None else number("_offset", Number(INT, value.offset.expr, None, 0))
-    shape = [number("_shape%d" % i, one) for i, one in enumerate(value.shape)]
+    offset = None if value.offset is None else number(".offset", Number(INT, value.offset.expr, None, 0))
+    shape = [number(".shape%d" % i, one) for i, one in enumerate(value.shape)]
     strides = places.packed_strides(low, shape) if value.packed else \
-        [number("_stride%d" % i, one) for i, one in enumerate(value.strides)]
+        [number(".stride%d" % i, one) for i, one in enumerate(value.strides)]
     return Elements(value.dtype, buffer, shape, strides, offset, value.packed, name)
 
 
@@ -446,8 +482,8 @@ def _lower_function(unit, source, names, args, number):
         for name, value in zip(names.params, args):
             inside = _parameter(low, function, name, value)
             if isinstance(inside, Number) and low.scope.counts[name] > 1:
-                function.params[-1].name = name + "_given"
-                inside.expr.name = name + "_given"
+                function.params[-1].name = name + ".given"
+                inside.expr.name = name + ".given"
                 low.bind(name, inside)
             else:
                 low.scope.bound[name] = inside
@@ -469,7 +505,7 @@ def settled(attempt):
     for count in range(_ROUNDS):
         low = attempt(known)
         found = low.found
-        if found == known:
+        if found == known or not (count or low.moved):  # where nothing moved, another run would do the same
             low.settle_buffers()
             return low
         if count >= _WIDEN:  # lower bounds that keep falling have none

@@ -42,6 +42,11 @@ _REFUSED = {
 }
 
 
+def _is_counted(iterated):
+    """Whether a loop is over range(...): over a tuple, enumerate() and zip(), it is not."""
+    return isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") not in ("enumerate", "zip")
+
+
 class Names:
     """`params` in order, `assigned` variables (parameters among them), `constants`: name → object, `watched`: a list
     of (globals, name, object) of globals that were read, `counts`: how many places assign to a variable."""
@@ -71,6 +76,18 @@ class Names:
                     self._count(node.id)
                 elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                     self._count(node.target.id)
+
+                elif isinstance(node, ast.For) and not _is_counted(node.iter):
+                    self._perhaps(node.body)
+
+    def _perhaps(self, body):
+        """In a loop over a tuple, whose rounds are lowered one by one: what a branch assigns in one round may be
+        what is read behind another."""
+        for inner in (node for stmt in body for node in ast.walk(stmt)):
+            if isinstance(inner, (ast.If, ast.While)) or isinstance(inner, ast.For) and _is_counted(inner.iter):
+                for node in (node for part in (*inner.body, *inner.orelse) for node in ast.walk(part)):
+                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                        self._count(node.id)
 
     def _count(self, name):
         self.assigned.add(name)

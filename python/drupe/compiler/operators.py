@@ -44,8 +44,12 @@ def _keeps(number, name):
     """Whether an integer's lower bound holds in the other type, which may have fewer bits."""
     if name not in types.INTEGERS or number.low is None:
         return False
-    return number.expr.type in types.INTEGERS and types.SIZES[name] >= types.SIZES[number.expr.type] and (
-        number.low >= 0 or name in types.SIGNED)
+    have = number.expr.type
+    if have not in types.INTEGERS or types.SIZES[name] < types.SIZES[have]:
+        return False
+    if name in types.SIGNED:
+        return have in types.SIGNED or types.SIZES[name] > types.SIZES[have]
+    return number.low >= 0
 
 
 def _cast_const(low, number, scalar, name):

@@ -134,6 +134,8 @@ def key_of(low, node):
     if isinstance(node, ast.Slice):
         return slice(*(None if one is None else low.number(one) for one in (node.lower, node.upper, node.step)))
     if isinstance(node, ast.Tuple):
+        if not any(isinstance(one, (ast.Slice, ast.Starred)) for one in node.elts):
+            return Items(low.values(node.elts))
         return Items([key_of(low, one) for one in node.elts])
     return low.value(node)
 
@@ -157,6 +159,10 @@ def get(low, owner, key):
 def _item(low, owner, key):
     count = len(owner.items)
     if isinstance(key, slice):
+        ends = [one for one in (key.start, key.stop, key.step) if one is not None]
+        if not all(isinstance(one.const, int) for one in ends):
+            raise KernelError("DK014", "A slice of a tuple goes between ints that are known when the kernel is "
+                              "compiled.", "Use numbers, or write a loop.")
         bounds = [None if one is None else one.const for one in (key.start, key.stop, key.step)]
         return Items(owner.items[slice(*bounds)])
     if not _is_index(key):
@@ -250,7 +256,7 @@ def _broadcast(view, value):
 
 def _is_behind(low, view, value):
     """A bool of the tree: whether a view lies behind the value that it gets, in the same memory, so that elements would
-    be written before they are read. None where that cannot be, and for views that are not known to be of one array."""
+    be written before they are read. None where that cannot be, and for views not known to be of one array."""
     if not isinstance(value, Elements) or value.buffer.name != view.buffer.name or value.strides != view.strides:
         return None
     behind = operators.binary(low, ">", view.offset or constant(0), value.offset or constant(0)).expr
@@ -291,13 +297,14 @@ def make(low, shape, dtype, space, zeroed=False, name=None):
 
 def view_into(low, name, array):
     """Give a view that is assigned to a variable a pointer and numbers of its own."""
-    if array.offset is None and all(is_simple(one.expr) for one in (*array.shape, *array.strides)):
+    simple = all(is_simple(one.expr) for one in (*array.shape, *array.strides))
+    if array.offset is None and simple and array.buffer.name not in low.roots:  # no view, which may get another place
         return array
     buffer = tree.Buffer(low.slot(name), array.dtype, array.buffer.space)
     low.view_of(buffer, array.buffer)
     offset = array.offset or constant(0)
     low.emit(tree.Point(low.line, buffer, array.buffer, offset.expr))
-    shape = [low.keep("%s_shape%d" % (name, i), one) for i, one in enumerate(array.shape)]
+    shape = [low.keep("%s.shape%d" % (name, i), one) for i, one in enumerate(array.shape)]
     strides = packed_strides(low, shape) if array.packed else \
-        [low.keep("%s_stride%d" % (name, i), one) for i, one in enumerate(array.strides)]
+        [low.keep("%s.stride%d" % (name, i), one) for i, one in enumerate(array.strides)]
     return Elements(array.dtype, buffer, shape, strides, None, array.packed, array.name)

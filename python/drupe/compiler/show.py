@@ -7,6 +7,7 @@ from drupe.compiler import describe, types
 from drupe.compiler.messages import KernelError
 
 _TIERS = {"quick": "quick tier (libtcc)", "best": "C compiler", "driver": "the driver's compiler"}
+_OURS = re.compile(r"\.(shape|stride)\d+$|\.(given|offset)$")
 STAGES = ("names", "types", "tree", "text")
 _CELL = "padding:1px 10px;text-align:left"
 _NAME = _CELL + ";vertical-align:top;color:" + _html.GREY
@@ -117,7 +118,7 @@ class Stage(str):
 
 def _is_ours(name):
     """A variable that the compiler made."""
-    return name.startswith(("_", "drupe_")) or "__" in name
+    return name.startswith((".", "drupe_")) or ".." in name or bool(_OURS.search(name))
 
 
 def _arguments(kernel, variant):

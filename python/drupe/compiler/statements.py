@@ -55,7 +55,11 @@ class Statements:
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
         elif isinstance(target, ast.Subscript):
-            places.put(self, self.value(target.value), places.key_of(self, target.slice), value)
+            with self.captured() as before:
+                owner, key = self.value(target.value), places.key_of(self, target.slice)
+            value = self.behind(value, before)
+            self.block += before
+            places.put(self, owner, key, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value)
         else:
@@ -89,7 +93,7 @@ class Statements:
         if view is not None:
             raise KernelError("DK013", "%s= of a slice is not defined in a kernel." % sign, "Write a loop.")
         offset = self.once(offset)
-        value = self.operate(sign, places.load(self, array, offset), self.value(node))
+        value = self.operate(sign, *self.values([node], [places.load(self, array, offset)]))
         self.written(array.buffer)
         if value.scalar.kind > types.Scalar(array.dtype).kind and value.scalar.kind > 1:
             raise KernelError("DK012", "%s %s= %s gives %s, which does not fit an element." % (
@@ -126,23 +130,28 @@ class Statements:
             if isinstance(target, Known) and _is_range(target.value):
                 return self._count(stmt, [self.number(one) for one in call.args])
             if isinstance(target, Known) and target.value in (enumerate, zip):
-                return self._unroll(stmt, self._paired(target.value, call.args))
+                return self._unroll(stmt, self._paired(target.value, call))
         value = self.value(call)
         if isinstance(value, Items):
             return self._unroll(stmt, value.items)
         if isinstance(value, Elements) and value.shape:
-            return self._each(stmt, value)
+            return self._each(stmt, self.detached(value) if value.buffer.name in self.roots else value)
         raise KernelError("DK003", "A loop of a kernel runs over range(...), a tuple or an array, not over %s."
                           % value.type, "Write for i in range(n).", place=(self.scope.source, call))
 
-    def _paired(self, kind, args):
-        items = [self.value(one) for one in args]
+    def _paired(self, kind, call):
+        named = {one.arg: self.value(one.value) for one in call.keywords}
+        start = named.pop("start", constant(0)) if kind is enumerate else constant(0)
+        if named or not isinstance(start, Number) or not isinstance(start.const, int):
+            raise KernelError("DK008", "%s() takes tuples in a kernel, and a number for `start`." % kind.__name__,
+                              "Write for i in range(len(a)).")
+        items = self.values(call.args)
         if not all(isinstance(one, Items) for one in items):
             raise KernelError("DK003", "%s() takes tuples in a kernel." % kind.__name__,
                               "Write for i in range(len(a)).")
         if kind is zip:
             return [Items(list(row)) for row in zip(*(one.items for one in items))]
-        return [Items([constant(i), one]) for i, one in enumerate(items[0].items)]
+        return [Items([constant(i), one]) for i, one in enumerate(items[0].items, start.const)]
 
     def _unroll(self, stmt, items):
         """A loop over a tuple: its items may be of different types, so each round is lowered by itself."""
@@ -190,6 +199,8 @@ class Statements:
     def _do_while(self, stmt):
         with self.captured() as before:
             cond = self.test(stmt.test)
+        if before and any(_leaves(part) for part in stmt.orelse):
+            return self._until(stmt, cond, before)
         if not before:
             loop = tree.While(stmt.lineno, cond, [], [])
             loop.body = self.branch(stmt.body)
@@ -201,6 +212,15 @@ class Statements:
             loop.body += self.branch(stmt.body)
             self.emit(loop)
             return
+        loop.other = self.branch(stmt.orelse)
+        self.emit(loop)
+
+    def _until(self, stmt, cond, before):
+        """A while loop whose condition takes statements, with a break or continue of an outer loop in its else."""
+        flag = self.temporary("bool", tree.Const("bool", True))
+        leave = tree.If(stmt.lineno, tree.Unary("bool", "!", flag), [tree.Continue(stmt.lineno)], [])
+        loop = tree.While(stmt.lineno, flag, [*before, tree.Assign(stmt.lineno, flag.name, cond), leave], [])
+        loop.body += self.branch(stmt.body)
         loop.other = self.branch(stmt.orelse)
         self.emit(loop)
 

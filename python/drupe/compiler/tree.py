@@ -4,6 +4,8 @@ Types are names of NumPy's dtypes ("bool", "int8" ... "float64", "complex128"), 
 operation computes in: what Python and NumPy mean by an operator has become casts, calls of library functions
 (docs/internals/compiler.md lists them) and plain C operators. Nodes are compared and printed by their fields.
 
+A name with a dot is none of the user's: "x.shape0", ".t1", and "f1.y", the y of a function that is lowered in place.
+
 `line` of a statement is the line of the user's source it comes from, counted within the function's file or cell.
 """
 import dataclasses
