@@ -191,7 +191,7 @@ def call_table(options):
         i = item.get_id(0)
         c[i] = a[i] + b[i]
 
-    rows = [["call, not waited for", "us", "above the enqueue, us", "goal", ""]]
+    rows = [["call, not waited for", "us", "drupe.Kernel's, us", "above it, us", "goal", ""]]
     for device in ("host", "opencl:cpu"):
         try:
             place = drupe.Device(device)
@@ -207,8 +207,8 @@ def call_table(options):
             ours = shortest(lambda: drupe.call_kernel_async(add, drupe.Range(n), [], a, b, c), a.queue)
             theirs = shortest(plain, a.queue)
             rows.append(["call_kernel_async(add, Range(n), [], a, b, c), %s" % device, "%.3f" % (ours * 1e6),
-                         "%.3f more than drupe.Kernel's %.3f" % ((ours - theirs) * 1e6, theirs * 1e6), "1.0",
-                         "met" if ours * 1e6 <= 1.0 else "missed"])
+                         "%.3f" % (theirs * 1e6), "%.3f" % ((ours - theirs) * 1e6), "1.0",
+                         "met" if (ours - theirs) * 1e6 <= 1.0 else "missed"])
     return rows
 
 

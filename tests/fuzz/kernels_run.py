@@ -68,7 +68,7 @@ class Target:
         return "%s (%s)" % (self.queue.device.filter_string, self.tier)
 
     def run(self, kernel, arguments, items=ITEMS):
-        """Launch a function over so many work-items; gives what the arrays hold then. Raises what the compiler raises."""
+        """Launch a function over so many work-items; gives what the arrays hold then. Raises the compiler's errors."""
         given = [self.on_device(one) for one in arguments]
         kinds = tuple(launch.type_of(one, "#")[0] for one in given)
         fake = Fake(kernel)

@@ -98,6 +98,16 @@ def names_like_ours(item, a, o):
     o[0], o[1] = square1_x + y, _t1
 
 
+def names_like_those_of_parts(item, a, o):
+    t = (o[0] + 1, 2.0)
+    t_0 = 50.0
+    a_shape0 = 3
+    a_shape0 += 1
+    t_0 += 1
+    t = (t[1], 3.0)
+    o[0], o[1] = t_0, len(a)*10 + a_shape0
+
+
 # --- Order ---
 
 def read_before_a_call(item, a, o):
@@ -168,7 +178,8 @@ def is_true(item, a, o):
 
 
 RIGHT = [tuple_of_itself, transposed_again, swapped_by_three, kept_view, rows_while_it_changes, found_in_a_tuple,
-         names_like_ours, read_before_a_call, augmented_by_a_call, third_of_a_chain, break_in_the_else_of_while,
+         names_like_ours, names_like_those_of_parts, read_before_a_call, augmented_by_a_call, third_of_a_chain,
+         break_in_the_else_of_while,
          constants_of_two_calls, narrower_bound, narrower_variable, by_name, is_true]
 
 
@@ -270,7 +281,19 @@ def order_of_texts(item, o):
         o[0] = 1
 
 
-@pytest.mark.parametrize("function, code", [(too_few, "DK008"), (too_few_of_a_method, "DK008"),
+@drupe.device_func
+def sometimes(x):
+    if x > 1:
+        return 1.0
+    return
+
+
+def number_or_nothing(item, o):
+    o[0] = sometimes(o[1])
+
+
+@pytest.mark.parametrize("function, code", [(number_or_nothing, "DK016"), (too_few, "DK008"),
+                                            (too_few_of_a_method, "DK008"),
                                             (range_of_floats, "DK012"), (order_of_texts, "DK012"),
                                             (key_of_max, "DK008"), (slice_of_a_tuple, "DK014"),
                                             (another_function, "DK006"), (longer_tuple, "DK006"),

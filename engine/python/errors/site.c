@@ -90,7 +90,8 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     uint32_t number = ++table.last_number;
     if (number == 0) number = ++table.last_number;
     site *location = &table.sites[number % SITES_MOST];
-    site fresh = {.number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED, .line = NOT_ASKED};
+    site fresh = {
+        .number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED, .line = NOT_ASKED};
     fresh.code = (PyCodeObject *)Py_NewRef((PyObject *)code);
     file_note(&fresh);
     pthread_mutex_lock(&table.lock);

@@ -221,7 +221,8 @@ static int module_exec(PyObject *module)
         return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
     if (drupe_py_dtypes_init(module, state) < 0 || drupe_py_operations_init(module, state) < 0) return -1;
-    if (drupe_py_call_kernel_init(module) < 0 || drupe_py_ext_init(module, state) < 0 || members_init(state) < 0)
+    if (drupe_py_call_kernel_init(module) < 0 || drupe_py_ext_init(module, state) < 0 ||
+        members_init(state) < 0)
         return -1;
     return drupe_py_link_init(module, state);
 }

@@ -1,10 +1,13 @@
 """What stands behind a dot: attributes of arrays, tuples, numbers, modules."""
+import types as pytypes
+
 from drupe.compiler import operators, places, tree, types
 from drupe.compiler.messages import KernelError
 from drupe.compiler.types import Scalar
 from drupe.compiler.values import Elements, Items, Known, Method, Number, Place, Reference, constant
 
 _ABSENT = object()
+_STEADY = ("math", "cmath", "numpy", "scipy", "drupe")  # modules whose names nobody assigns to
 
 
 def attribute(low, owner, name):
@@ -74,6 +77,8 @@ def _of_known(low, owner, name):
     found = getattr(thing, name, _ABSENT)
     if found is _ABSENT:
         raise KernelError("DK011", "%s has no attribute %r." % (owner, name))
+    if isinstance(thing, pytypes.ModuleType) and module.partition(".")[0] not in _STEADY:
+        low.unit.watched.append((vars(thing), name, found))
     return low.known_value(found)
 
 

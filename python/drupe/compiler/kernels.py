@@ -41,7 +41,7 @@ def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the dev
     made.variables = {name: found[0] for name, found in low.found.items() if isinstance(found, tuple)}
     made.failures = made.failures or any(one.failures for one in made.functions)
     made.sources = [one for one, _names in unit.sources.values()]
-    made.watched = [pair for _source, one in unit.sources.values() for pair in one.watched]
+    made.watched = [one for _source, names in unit.sources.values() for one in names.watched] + unit.watched
     _drop_unused(made)
     return made
 

@@ -13,6 +13,7 @@ from typing import Any
 from drupe import _engine
 from drupe.compiler import careful, types
 from drupe.compiler.messages import KernelError
+from drupe.compiler.names import held
 
 _OPENCL_C = 2  # the bit of OpenCL C in Device.languages
 call_kernel, call_kernel_async = _engine._call_kernel, _engine._call_kernel_async
@@ -299,7 +300,7 @@ def variant_for(kernel, kinds, space, queue, args=(), checked=None):
 
 def _is_current(variant):
     """Whether the globals that were compiled in are what they were; a number that was assigned again is."""
-    now = [(owner, name, owner.get(name, _engine)) for owner, name, _value in variant.watched]
+    now = [(owner, name, held(owner, name)) for owner, name, _value in variant.watched]
     same = all(value is before or (type(value) is type(before) and types.of_number(value) and
                                    repr(value) == repr(before))  # 0.0 is not -0.0
                for (_owner, _name, value), (_o, _n, before) in zip(now, variant.watched))

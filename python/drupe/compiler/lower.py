@@ -24,7 +24,7 @@ class Unit:
 
     def __init__(self, dims, grouped, fp64=True, device_name="the device", checked=False, asserts=False):
         self.dims, self.grouped, self.fp64, self.device_name = dims, grouped, fp64, device_name
-        self.checked, self.asserts = checked, asserts
+        self.checked, self.asserts, self.watched = checked, asserts, []
         self.sources, self.known, self.functions, self.calling = {}, {}, {}, []
 
     def parsed(self, function):
@@ -479,6 +479,17 @@ def _parameter(low, function, name, value):
     return Elements(value.dtype, buffer, shape, strides, offset, value.packed, name)
 
 
+def _gives(body):
+    """Whether statements always end with a return."""
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return bool(last.orelse) and _gives(last.body) and _gives(last.orelse)
+    if isinstance(last, ast.While):
+        forever = isinstance(last.test, ast.Constant) and bool(last.test.value)
+        return forever and not any(isinstance(node, ast.Break) for part in last.body for node in ast.walk(part))
+    return isinstance(last, ast.Return)
+
+
 def _lower_function(unit, source, names, args, number):
     def attempt(known):
         function = tree.Function("%s_%d" % (source.name, number), [], dims=unit.dims, grouped=unit.grouped, result=None)
@@ -496,7 +507,14 @@ def _lower_function(unit, source, names, args, number):
 
     low = settled(attempt)
     scalar = low.found.get("return", (None,))[0]
+    if scalar is not None and not _gives(source.node.body):
+        raise KernelError("DK016", "%s() may come to its end without a value." % source.name,
+                          "Return a value at its end, too.", place=(source, source.node))
     low.function.result = "void" if scalar is None else stored(scalar, unit.fp64)
+    empty = any(isinstance(one, tree.Return) and one.value is None for one in tree.walk(low.function))
+    if scalar is not None and empty:
+        raise KernelError("DK016", "%s() returns a number in one place, and nothing in another." % source.name,
+                          "Return a number in every place.", place=(source, source.node))
     if low.function.barriers:
         raise KernelError("DK020", "%s() has a barrier, and returns in several places." % source.name,
                           "Let it return once, at its end.", place=(source, source.node))

@@ -1,7 +1,7 @@
 """Names: which are variables of the function, and what the others are; and what a kernel may be written with at all.
 
 A name that the function does not assign is looked up as Python would, in its closure, its globals, the builtins. The
-object counts as a constant. `watched` tells which globals were read, so that a launch notices when one of them became
+object counts as a constant. `watched` tells which globals were read, so that a launch notices when one became
 another object.
 """
 import ast
@@ -45,6 +45,16 @@ _REFUSED = {
 def _is_counted(iterated):
     """Whether a loop is over range(...): over a tuple, enumerate() and zip(), it is not."""
     return isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") not in ("enumerate", "zip")
+
+
+def held(owner, name):
+    """What a dict of globals, or a closure's cell, holds now; where that is nothing, what is nobody's value."""
+    if isinstance(owner, dict):
+        return owner.get(name, held)
+    try:
+        return owner.cell_contents
+    except ValueError:
+        return held
 
 
 class Names:
@@ -113,9 +123,12 @@ class Names:
         name = node.id
         if name in cells:
             try:
-                return cells[name].cell_contents
+                value = cells[name].cell_contents
             except ValueError:
                 pass
+            else:
+                self.watched.append((cells[name], name, value))
+                return value
         elif name in function.__globals__:
             value = function.__globals__[name]
             self.watched.append((function.__globals__, name, value))

@@ -257,7 +257,8 @@ def _compare(low, sign, a, b):
         if sign not in ("==", "!="):
             _refuse(sign, a, b)
         return Number(result, tree.Call("bool", _COMPLEX[sign], [x.expr, y.expr]))
-    return Number(result, folding.compare(sign, x.expr, y.expr))
+    done = folding.compare(sign, x.expr, y.expr)
+    return Number(result, done, done.value if result.weak and folding.is_known(done) else None)
 
 
 def _compared(a, b):

@@ -257,8 +257,11 @@ def _broadcast(view, value):
 def _is_behind(low, view, value):
     """A bool of the tree: whether a view lies behind the value that it gets, in the same memory, so that elements would
     be written before they are read. None where that cannot be, and for views not known to be of one array."""
-    if not isinstance(value, Elements) or value.buffer.name != view.buffer.name or value.strides != view.strides:
+    if not isinstance(value, Elements) or value.buffer.name != view.buffer.name:
         return None
+    if value.strides != view.strides:
+        raise KernelError("DK012", "This reads and writes one array, %s, in different orders." % view.name,
+                          "Write a loop, or use an array between.")
     behind = operators.binary(low, ">", view.offset or constant(0), value.offset or constant(0)).expr
     if isinstance(behind, tree.Const):
         return behind if behind.value else None

@@ -1,6 +1,7 @@
 """The kernels of a function under @drupe.vectorize: one for each number of dimensions that arrays need."""
 from drupe import _engine
 from drupe.compiler import kernels, launch, types
+from drupe.compiler.names import held
 from drupe.compiler.source import Source
 from drupe.compiler.values import stored
 from drupe.offloading import pieces
@@ -29,7 +30,7 @@ class Elementwise:
         self.dtype = numpy.dtype(signature[1] if signature else stored(found, device.has_aspect_fp64))
 
     def is_current(self):
-        return all(owner.get(name, _engine) is value for owner, name, value in self._watched)
+        return all(held(owner, name) is value for owner, name, value in self._watched)
 
     def _function(self, dims, probe=False):
         """out[i] = f(x0[i], x1 ...) as a function, over arrays of so many dimensions."""

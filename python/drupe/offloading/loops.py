@@ -9,6 +9,7 @@ import types as pytypes
 from drupe import _engine
 from drupe.compiler import build, kernels, launch, types
 from drupe.compiler.messages import KernelError
+from drupe.compiler.names import held
 from drupe.offloading import pieces
 
 _PARTS = {"blocks": 128, "strided": 16384}  # at most so many results of a reduction
@@ -155,7 +156,7 @@ def _as_number(value):
 
 
 def _is_current(watched):
-    return all(owner.get(name, _engine) is value for owner, name, value in watched)
+    return all(held(owner, name) is value for owner, name, value in watched)
 
 
 def _result(scalar, value):
