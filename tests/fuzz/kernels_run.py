@@ -6,13 +6,13 @@ import numpy as np
 
 import drupe
 import drupe.array as da
+from drupe import _engine
 from drupe.compiler import build, launch
 
 from kernels_program import ITEMS
 
 # What Python's numbers raise and those of kernels do not: nothing is compared then.
 ARITHMETIC = (ArithmeticError, ValueError)
-OPTIONS = {"quick": "-drupe-table -drupe-quick", "best": "-drupe-table"}
 _made = 0
 
 
@@ -48,12 +48,8 @@ def in_python(functions, calls, items=ITEMS):
     return failed
 
 
-class Fake:
-    """What build.compile() needs of a kernel."""
-    local_size, grain = None, 0
-
-    def __init__(self, function):
-        self.py_func, self.__name__, self.__qualname__ = function, function.__name__, function.__name__
+def _unknown(*_args):
+    raise AssertionError("the launcher does not know the arguments that it was told of")
 
 
 class Target:
@@ -67,18 +63,25 @@ class Target:
     def __str__(self):
         return "%s (%s)" % (self.queue.device.filter_string, self.tier)
 
-    def run(self, kernel, arguments, items=ITEMS):
-        """Launch a function over so many work-items; gives what the arrays hold then. Raises the compiler's errors."""
-        given = [self.on_device(one) for one in arguments]
+    def run(self, function, arguments, items=ITEMS):
+        """Launch a function over so many work-items; gives what arrays hold then. Raises what the compiler raises."""
+        given = tuple(self.on_device(one) for one in arguments)
+        kernel = launch.Kernel(function)
+        kernel._launcher = _engine._Launcher(kernel, _unknown)
         kinds = tuple(launch.type_of(one, "#")[0] for one in given)
-        fake = Fake(kernel)
-        variant = build.compile(fake, kinds, 1, False, self.queue.device)
-        if self.host:
-            program = drupe.Program(variant.text.text, queue=self.queue, language="c", options=OPTIONS[self.tier])
-        else:
-            program = drupe.Program(variant.text.text, queue=self.queue)
-        self.launch(program[variant.text.name], variant.text.params, given, items)
+        variant = build.compile(kernel, kinds, 1, False, self.queue.device)
+        self.build(kernel, variant)
+        space = drupe.Range(items)
+        launch._add(kernel, variant, space, given)
+        kernel._launcher(space, None, given).wait()
         return [one.asnumpy() if isinstance(one, da.Array) else one for one in given]
+
+    def build(self, kernel, variant):
+        if not self.host:
+            return build.make(kernel, variant, self.queue, 0)
+        options = "-drupe-table" + (" -drupe-quick" if self.tier == "quick" else "")
+        program = drupe.Program(variant.text.text, queue=self.queue, language="c", options=options)
+        variant.program, variant.kernel = program, program[variant.text.name]
 
     def on_device(self, value):
         if not isinstance(value, np.ndarray):
@@ -90,27 +93,6 @@ class Target:
         wide = np.zeros((value.shape[0], 2 * value.shape[1]), value.dtype)
         wide[:, ::2] = value
         return da.asarray(wide, queue=self.queue)[:, ::2]
-
-    def launch(self, kernel, plan, given, items):
-        """By the plan of parameters, as the launcher does it."""
-        values = []
-        for what, *rest in plan:
-            one = given[rest[0][0]] if rest and isinstance(rest[0], tuple) else None
-            values.append({"global_size": lambda: np.int64(items), "chunk": lambda: np.int64(7),
-                           "pointer": lambda: one.usm_data, "shape": lambda: np.int64(one.shape[rest[1]]),
-                           "stride": lambda: np.int64(one.strides[rest[1]]),
-                           "value": lambda: _value(one, rest[1])}[what]())
-        count = (items + 6) // 7 if self.host else items
-        self.queue.submit(kernel, values, [count]).wait()
-
-
-def _value(number, dtype):
-    name, _, part = dtype.partition(".")
-    if name == "bool":
-        return np.uint8(number)
-    if part:
-        return np.dtype(name).type(number).real if part == "re" else np.dtype(name).type(number).imag
-    return np.dtype(dtype).type(number)
 
 
 # --- Comparing ---------------------------------------------------------------------------------------------
