@@ -2,6 +2,7 @@
 import types as pytypes
 
 from drupe.compiler import operators, places, tree, types
+from drupe.compiler.items import METHODS
 from drupe.compiler.messages import KernelError
 from drupe.compiler.types import Scalar
 from drupe.compiler.values import Elements, Items, Known, Method, Number, Place, Reference, constant
@@ -12,6 +13,9 @@ _STEADY = ("math", "cmath", "numpy", "scipy", "drupe")  # modules whose names no
 
 def attribute(low, owner, name):
     """owner.name"""
+    if name in METHODS and isinstance(owner, (Elements, Number, Items)):
+        raise KernelError("DK008", "The kernel asks %s() of %s, which is no item: it was given one argument too many." % (
+            name, owner.type), "The first parameter is the item, which a launch gives by itself.")
     for kind, function in _BY_KIND:
         if isinstance(owner, kind):
             return function(low, owner, name)

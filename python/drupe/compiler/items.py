@@ -20,6 +20,7 @@ _ASKS = {
                  "get_group_id": "sub_group_id", "get_group_linear_id": "sub_group_id",
                  "get_group_range": "sub_group_count", "get_group_linear_range": "sub_group_count"},
 }
+METHODS = frozenset(name for asks in _ASKS.values() for name in asks) | {"get_group", "get_sub_group"}
 
 
 def place_method(low, owner, name, args):

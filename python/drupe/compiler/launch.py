@@ -203,8 +203,14 @@ def dialect_of(device):
 
 
 def _slow(owner, space, wait_for, args):
-    """A launch that the launcher does not know."""
-    kernel = owner()
+    """A launch that the launcher does not know. An error is the user's: it shows no frames of the compiler."""
+    try:
+        return _launched(owner(), space, wait_for, args)
+    except KernelError as error:
+        raise error.with_traceback(None) from None
+
+
+def _launched(kernel, space, wait_for, args):
     names = _parameter_names(kernel, args)
     found = [type_of(value, name) for value, name in zip(args, names)]
     queues = [queue for _type, queue in found if queue is not None]

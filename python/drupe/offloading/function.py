@@ -60,7 +60,7 @@ class Offload:
                     whole = rewrite.Rewritten(self.py_func, self._options)
                 except KernelError as error:
                     if not self._implied or error.code not in ("DK001", "DK002"):
-                        raise
+                        raise error.with_traceback(None) from None  # no frames of the compiler
                     whole = rewrite.Unchanged(self.py_func)
                 whole.writes = moving.Writes(whole.outside)
                 self._whole = whole
