@@ -1,4 +1,4 @@
-"""Errors of kernels: every example of docs/kernel-errors.md raises its code, at the line and the place that is meant."""
+"""Errors of kernels: every example of docs/kernel-errors.md raises its code, at the line and place that is meant."""
 import linecache
 import pathlib
 import re

@@ -8,14 +8,15 @@ from drupe.compiler.types import Scalar
 from drupe.compiler.values import Elements, Items, Known, Method, Number, Place, Reference, constant
 
 _ABSENT = object()
+_SPACES = {tree.PRIVATE: 0, tree.GLOBAL: 1, tree.LOCAL: 3}  # as kernel_api.AddressSpace numbers them
 _STEADY = ("math", "cmath", "numpy", "scipy", "drupe")  # modules whose names nobody assigns to
 
 
 def attribute(low, owner, name):
     """owner.name"""
     if name in METHODS and isinstance(owner, (Elements, Number, Items)):
-        raise KernelError("DK008", "The kernel asks %s() of %s, which is no item: it was given one argument too many." % (
-            name, owner.type), "The first parameter is the item, which a launch gives by itself.")
+        raise KernelError("DK008", "The kernel asks %s() of %s, which is no item: it was given one argument too many."
+                          % (name, owner.type), "The first parameter is the item, which a launch gives by itself.")
     for kind, function in _BY_KIND:
         if isinstance(owner, kind):
             return function(low, owner, name)
@@ -98,6 +99,8 @@ def _of_place(low, owner, name):
 def _of_reference(low, owner, name):
     if name in ("memory_order", "memory_scope"):
         return constant(owner.order if name == "memory_order" else owner.scope)
+    if name == "address_space":
+        return constant(_SPACES[owner.buffer.space])
     return Method(owner, name)
 
 

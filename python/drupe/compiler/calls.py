@@ -270,8 +270,10 @@ def _atomic_ref(low, args, named):
     array, index = given.get("ref"), given.get("index", constant(0))
     if not isinstance(array, Elements):
         raise KernelError("DK012", "AtomicRef takes an array and an index.")
-    return _reference(low, array, index, _enumerated(given.get("memory_order", constant(0)), "memory_order"),
-                      _enumerated(given.get("memory_scope", constant(3)), "memory_scope"))
+    order = _enumerated(given.get("memory_order", constant(0)), "memory_order")
+    if order == 2:
+        raise KernelError("DK018", "There is no memory order CONSUME on any device.", "Use MemoryOrder.ACQUIRE.")
+    return _reference(low, array, index, order, _enumerated(given.get("memory_scope", constant(3)), "memory_scope"))
 
 
 def _reference(low, array, index, order=0, scope=3):
