@@ -78,9 +78,9 @@ static void words_are_for_simple_kernels(void **state)
                  {{.kind = DRUPE_ARG_POINTER, .lanes = 1}, 25, false}};
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         script.ndeclared = cases[i].count;
-        for (size_t k = 0; k < script.ndeclared; k++)
+        for (size_t k = 0; k < SCRIPT_ARGS; k++)
             script.declared[k] = (drupe_arg_info){.kind = DRUPE_ARG_POINTER, .lanes = 1};
-        script.declared[script.ndeclared - 1] = cases[i].last;
+        script.declared[(script.ndeclared - 1) % SCRIPT_ARGS] = cases[i].last;
         drupe_kernel *kernel = script_kernel("text");
         assert_int_equal(drupe_kernel_words(kernel), cases[i].words);
         drupe_kernel_release(kernel);
