@@ -118,7 +118,7 @@ DRUPE_API drupe_kernel *drupe_kernel_retain(drupe_kernel *kernel);         /* NU
 DRUPE_API void drupe_kernel_release(drupe_kernel *kernel);                 /* NULL-safe */
 DRUPE_API const char *drupe_kernel_name(const drupe_kernel *kernel);       /* borrowed */
 DRUPE_API drupe_program *drupe_kernel_program(const drupe_kernel *kernel); /* borrowed */
-/* Whether all arguments are declared, are pointers or values of at most eight bytes, and are 1 to 12: then
+/* Whether all arguments are declared, are pointers or values of at most eight bytes, and are 1 to 24: then
  * drupe_submit_words() takes it. */
 DRUPE_API bool drupe_kernel_words(const drupe_kernel *kernel);
 

@@ -74,13 +74,13 @@ static void words_are_for_simple_kernels(void **state)
                  {{.kind = DRUPE_ARG_VALUE, .scalar = DRUPE_SCALAR_F64, .lanes = 2}, 1, false},
                  {{.kind = DRUPE_ARG_VALUE, .scalar = DRUPE_SCALAR_UNKNOWN, .lanes = 1}, 2, false},
                  {{.kind = DRUPE_ARG_LOCAL, .scalar = DRUPE_SCALAR_F32, .lanes = 1}, 3, false},
-                 {{.kind = DRUPE_ARG_POINTER, .lanes = 1}, 12, true},
-                 {{.kind = DRUPE_ARG_POINTER, .lanes = 1}, 13, false}};
+                 {{.kind = DRUPE_ARG_POINTER, .lanes = 1}, 24, true},
+                 {{.kind = DRUPE_ARG_POINTER, .lanes = 1}, 25, false}};
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         script.ndeclared = cases[i].count;
-        for (size_t k = 0; k < script.ndeclared; k++)
+        for (size_t k = 0; k < SCRIPT_ARGS; k++)
             script.declared[k] = (drupe_arg_info){.kind = DRUPE_ARG_POINTER, .lanes = 1};
-        script.declared[script.ndeclared - 1] = cases[i].last;
+        script.declared[(script.ndeclared - 1) % SCRIPT_ARGS] = cases[i].last;
         drupe_kernel *kernel = script_kernel("text");
         assert_int_equal(drupe_kernel_words(kernel), cases[i].words);
         drupe_kernel_release(kernel);
