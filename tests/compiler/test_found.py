@@ -254,3 +254,15 @@ def test_constants_that_are_compared(target):
         o[i] = 2 + v
         p[i] = (np.int8(3) == np.int8(3)) | (n[i] > 3) | bool(np.float32(0.0))
     """, "f(i, n, o, p)", n=N, **outputs(o="int16", p="bool"))
+
+
+def test_floats_of_integers_that_were_floats(target):
+    """GCC takes them for trunc(), of which -0.5 is -0.0, and 0.0 - float(0) for -0.0."""
+    check(target, """
+    def f(i, x, o, p, q):
+        v = x[-2]
+        o[i] = (np.int64(v) if -9.0 <= v <= 9.0 else np.int64(1)) * 2.0
+        p[i] = 0.0 - (i - 3)
+        n = int(x[i]) if -9.0 <= x[i] <= 9.0 else 7
+        q[i] = np.int32(n) / np.float64(3) + complex(2.0, 0.0).real * math.floor(v)
+    """, "f(i, x, o, p, q)", x=np.where(np.arange(20) % 2, -0.25, X), **outputs(o="float64", p="float64", q="float64"))

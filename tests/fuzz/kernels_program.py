@@ -105,6 +105,10 @@ class Program:
         self.numbers, self.seed, self.rough = random.Random(seed), seed, rough
         self.pool = pool or self._some_types()
         self.constants = _constants(self.numbers, self.pool)
+        strong = [one for one in self.pool if one in STRONG]
+        # Of few types, as a kernel on the host has up to 64 parameters.
+        self.scalars, self.scratch = self.numbers.sample(strong, 2), self.numbers.sample(strong, 2)
+        self.strided = self.numbers.choice(strong)
         self.rows, self.functions = {}, []
         for at in range(count):
             self.functions.append(self.rough_function(at) if rough else self.function(at))
@@ -185,11 +189,11 @@ class Program:
             given.append(("q", "q"))
             make.variables.append(Variable("q", "float", fixed=numbers.random() < 0.5))
         if numbers.random() < 0.2:
-            name = numbers.choice(strong)
+            name = numbers.choice(self.scalars)
             given.append(("s", "s_" + DTYPES[name]))
             make.variables.append(Variable("s", name, fixed=numbers.random() < 0.5))
         if numbers.random() < 0.15:
-            letter = numbers.choice("tp")
+            letter, name = numbers.choice("tp"), self.scalars[0]
             given.append((letter, letter + "_" + DTYPES[name]))
             items = [Variable("", "int", -9, 9), Variable("", "float"), Variable("", name)]
             make.tuples.append(Items(letter, items, ("a", "b", "c") if letter == "p" else ()))
@@ -206,7 +210,7 @@ class Program:
         make.variables.append(Variable("i", "int", 0, ITEMS - 1, True))
         given, scratch, outputs = self.inputs(make), [], []
         if numbers.random() < 0.4:
-            strong = numbers.choice([one for one in self.pool if one in STRONG])
+            strong = numbers.choice(self.scratch)
             row = self.row_of("w", DTYPES[strong])
             given.append(("w", "w_%s[%d, i]" % (DTYPES[strong], row)))
             make.rows.append(Row("w", strong, (SCRATCH,), True, "w"))
@@ -238,12 +242,12 @@ class Program:
         """Functions of mathematics, each on an input as it is."""
         numbers, make, given, outputs = self.numbers, self.statements(), [], []
         for count in range(4):
-            name = numbers.choice([one for one in self.pool if one in STRONG and kind(one) >= 1] or ["float64"])
+            name = numbers.choice([one for one in self.pool if one in STRONG and kind(one) in (1, 2)])
             if numbers.random() < 0.3:
                 name = "float64"
             form = numbers.choice(ROUGH_ONE + ROUGH_TWO * 3 + (ROUGH_MATH if name == "float64" else []))
             gives = result(form, *[name] * (2 if "{1}" in form else 1))
-            if gives is None or (kind(gives) == 3 and "math" in form):
+            if gives is None:
                 continue
             parameters = []
             for place in range(2 if "{1}" in form else 1):
@@ -281,7 +285,7 @@ class Program:
             return values(full, (ITEMS,), seed)
         if letter == "m":
             wide = values(full, (ITEMS, 2 * COLUMNS), seed)
-            choice = numbers.randrange(3)
+            choice = numbers.randrange(3) if full == self.strided else 0
             return (wide[:, :COLUMNS].copy(), wide[:, ::2], np.asfortranarray(wide[:, :COLUMNS]))[choice]
         if letter == "w":
             return values(full, (self.rows[name] + 1, ITEMS, SCRATCH), seed)

@@ -1,4 +1,5 @@
 """Kernels in Python at the edges of what the host has for them: local memory, and numbers that C leaves open."""
+import linecache
 import time
 
 import numpy as np
@@ -109,3 +110,14 @@ def test_both_tiers_wrap_negative_floats(host, dtype):
         (variant,) = wrap.variants.values()
         while variant.tier == "quick" and variant.problem is None:
             time.sleep(0.01)
+
+
+def test_too_many_parameters(host):
+    names = ["a%d" % at for at in range(40)]
+    text = "def many(item, %s):\n    a0[-1] = %s\n" % (", ".join(names), " + ".join(one + "[-1]" for one in names))
+    linecache.cache["<many>"] = (len(text), None, text.splitlines(True), "<many>")
+    space = {}
+    exec(compile(text, "<many>", "exec"), space)
+    arrays = [da.ones(2, device=host) for _ in names]
+    with pytest.raises(KernelError, match=r"DK018: .* passes 64 pointers and numbers to a kernel.* needs 82"):
+        call_kernel(drupe.kernel(space["many"]), Range(1), *arrays)

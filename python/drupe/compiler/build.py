@@ -9,6 +9,7 @@ from drupe.compiler.messages import KernelError
 
 ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
+_MOST_PARAMETERS = 64  # of a kernel on host, with those that launches add (DRUPE_HOST_PARAMS)
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 
 
@@ -21,6 +22,10 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
     made = kernels.lower(kernel.py_func, kinds, dims=dims, grouped=grouped, fp64=device.has_aspect_fp64,
                          device_name=device.name, checked=checked)
     variant = launch.Variant(made, text.render(made, dialect), device)
+    if dialect == "c99" and len(variant.text.params) > _MOST_PARAMETERS:
+        raise KernelError("DK018", "%s passes %d pointers and numbers to a kernel, and %s() needs %d." % (
+            device.name, _MOST_PARAMETERS, made.name, len(variant.text.params)), "An array takes one and one for each "
+            "size and stride that is asked for. Pass fewer arrays, or numbers in an array.")
     variant.watched, variant.kinds = made.watched, kinds
     variant.cost = sum(cost(stmt) for stmt in made.body)
     variant.grain = kernel.grain or max(1, _GRAIN // max(1, variant.cost))

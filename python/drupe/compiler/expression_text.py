@@ -124,6 +124,8 @@ class Expressions:
             if text is not None:
                 return _parenthesised(text, 14, least)
         left, right = self._operands(node, op)
+        if op == "-" and left in ("0.0", "0.0f") and self.program.dialect == "c99":
+            left = "(%s)%s" % (C_TYPES[kind], self.program.use("zero"))  # see c99_libm.c
         text = "%s %s %s" % (left, op, right)
         if kind == "float16" and op in "+-*/":
             return "%s(%s)" % (self.program.use("round_half_float32"), text)
@@ -184,6 +186,9 @@ class Expressions:
             text = "(i64)" + text
         elif have in _SMALL and want in _SMALL and have in types.SIGNED:
             text = "(i32)" + text  # libtcc 0.9.27 keeps the sign of an int8 in memory that becomes a uint16
+        elif have in types.FLOATS and want in ("int32", "int64") and self.program.converts_back():
+            zero = self.program.use("zero") if want == "int64" else "(i32)" + self.program.use("zero")
+            return _parenthesised("(%s)%s + %s" % (C_TYPES[want], text, zero), 12, least)
         return _parenthesised("(%s)%s" % (C_TYPES[want], text), 14, least)
 
     def _to_half(self, a):

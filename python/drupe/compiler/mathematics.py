@@ -13,7 +13,7 @@ _FLOAT1 = {name: name for name in
            "erf erfc gamma lgamma fabs".split()}
 _FLOAT1.update(arcsin="asin", arccos="acos", arctan="atan", arcsinh="asinh", arccosh="acosh", arctanh="atanh",
                gammaln="lgamma", rsqrt="rsqrt")
-_FLOAT2 = {"pow": "pow", "atan2": "atan2", "arctan2": "atan2", "copysign": "copysign",
+_FLOAT2 = {"atan2": "atan2", "arctan2": "atan2", "copysign": "copysign",
            "hypot": "hypot"}
 _COMPLEX1 = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
 _ASKS = ("isnan", "isinf", "isfinite", "signbit")
@@ -123,6 +123,11 @@ def _fmod(low, name, args, weak):
     moved = operators.select(low, operators.binary(low, "!=", rest, zero).expr,
                              operators.binary(low, "-", rest, b), zero)
     return operators.select(low, other.expr, moved, rest)
+
+
+def _pow(low, name, args, weak):
+    """math.pow() computes in floats; numpy.pow() is the operator."""
+    return _two("pow")(low, name, args, weak) if weak else operators.binary(low, "**", *numbers(name, args, 2))
 
 
 def _nextafter(low, name, args, weak):
@@ -330,7 +335,7 @@ FUNCTIONS = {**{name: _one(library) for name, library in _FLOAT1.items()},
              **dict.fromkeys(("conj", "conjugate"), conjugate),
              **dict.fromkeys(("round", "around"), round_half_even),
              **dict.fromkeys(("angle", "phase"), _angle),
-             "fmod": _fmod, "nextafter": _nextafter, "float_power": _float_power, "rint": _rint,
+             "fmod": _fmod, "pow": _pow, "nextafter": _nextafter, "float_power": _float_power, "rint": _rint,
              "log": _log, "ldexp": _ldexp, "where": _where, "clip": _clip, "sign": _sign, "square": _square,
              "reciprocal": _reciprocal, "logical_and": _logical("&&"), "logical_or": _logical("||"),
              "logical_xor": _logical("!="), "logical_not": _not, "negative": _negated(ast.USub()),

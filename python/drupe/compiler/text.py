@@ -115,12 +115,20 @@ class Program:
 
     def __init__(self, kernel, source_line=None):
         self.kernel, self.source_line = kernel, source_line
-        self.names, self.used, self.passed, self.printed = Names(), {}, {}, {}
+        self.names, self.used, self.passed, self.printed, self._back = Names(), {}, {}, {}, None
         self.functions = analysis.reachable(kernel)
         self.failing = {id(one) for one in self.functions if any(isinstance(node, tree.Check) for part in
                         (*analysis.reachable(one), one) for node in nodes(*part.body))}
         self.fails = bool(self.failing) or any(isinstance(node, tree.Check) for node in nodes(*kernel.body))
         self.name = self.names.of(kernel.name, id(kernel), function=True)
+
+    def converts_back(self):
+        """Whether a C99 text makes floats of integers: what was made of floats must not seem to be one of these."""
+        if self._back is None:
+            self._back = self.dialect == "c99" and any(
+                isinstance(node, tree.Cast) and node.a.type in types.INTEGERS and node.type not in types.INTEGERS
+                for node in analysis.everything(self.kernel))
+        return self._back
 
     def use(self, block):
         """The C function of a block of the library, which the text gets."""
