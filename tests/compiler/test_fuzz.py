@@ -13,7 +13,8 @@ from drupe.compiler import operators
 
 # Tier or device, functions, seed, kind.
 RUNS = [("quick", 2000, 20261126, "exact"), ("quick", 300, 7, "rough"), ("quick", 200, 9, "groups"),
-        ("best", 50, 300, "exact"), ("best", 25, 300, "groups"), ("opencl", 50, 500, "exact"), ("opencl", 25, 7, "groups")]
+        ("best", 50, 300, "exact"), ("best", 25, 300, "groups"), ("opencl", 50, 500, "exact"),
+        ("opencl", 25, 7, "groups")]
 
 
 def target_of(name):

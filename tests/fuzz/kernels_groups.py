@@ -1,7 +1,7 @@
 """Kernels of work-groups: barriers, and elements that the work-items of a group exchange in local memory.
 
-Barriers stand where all work-items of a group come by: in blocks that are `uniform`, and in loops and branches that go by
-what is the same for all.
+Barriers stand where all work-items of a group come by: in blocks that are `uniform`, and in loops and branches that go
+by what is the same for all.
 """
 from kernels_body import CHOICES, Statements
 from kernels_make import Variable

@@ -130,8 +130,8 @@ def check(target, text, call, *, group=None, **arguments):
     work-items of a group, if it is a kernel of groups."""
     kernel = "def k(item, %s):\n    i = item.get_%sid(0)\n    %s\n" % (", ".join(arguments), "global_" if group else "",
                                                                     call)
-    names = defined("import collections\nimport math\nimport numpy as np\nfrom drupe import kernel_api as kapi\n%s\n%s" % (
-        textwrap.dedent(text), kernel))
+    head = "import collections\nimport math\nimport numpy as np\nfrom drupe import kernel_api as kapi\n"
+    names = defined("%s%s\n%s" % (head, textwrap.dedent(text), kernel))
     mine = {name: one.copy() if isinstance(one, np.ndarray) else one for name, one in arguments.items()}
     if group:
         failed = simulated(names["k"], mine.values(), group)
