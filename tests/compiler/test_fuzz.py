@@ -11,8 +11,10 @@ from kernels_run import Target, defined
 import drupe
 from drupe.compiler import operators
 
-# Tier or device, functions, seed, and whether these are functions of mathematics.
-RUNS = [("quick", 2000, 20261126, False), ("quick", 300, 7, True), ("best", 50, 300, False), ("opencl", 50, 500, False)]
+# Tier or device, functions, seed, kind.
+RUNS = [("quick", 2000, 20261126, "exact"), ("quick", 300, 7, "rough"), ("quick", 200, 9, "groups"),
+        ("best", 50, 300, "exact"), ("best", 25, 300, "groups"), ("opencl", 50, 500, "exact"),
+        ("opencl", 25, 7, "groups")]
 
 
 def target_of(name):
@@ -26,9 +28,9 @@ def target_of(name):
     return made
 
 
-@pytest.mark.parametrize("name, count, seed, rough", RUNS)
-def test_no_difference(name, count, seed, rough):
-    done, found = kernels.fuzz(target_of(name), count, seed, rough, most=1)
+@pytest.mark.parametrize("name, count, seed, kind", RUNS)
+def test_no_difference(name, count, seed, kind):
+    done, found = kernels.fuzz(target_of(name), count, seed, kind, most=1)
     assert not found, found[0]
     assert done == count
 
@@ -62,7 +64,7 @@ def test_a_crash_is_told_with_the_program(monkeypatch):
 @pytest.mark.parametrize("arguments, code, text", [
     (["--show", "--seed", "3"], 0, "def k(item, "),
     (["--here", "--programs", "20", "--seed", "3"], 0, "at 3"),
-    (["--programs", "60", "--seed", "3", "--rough"], 0, "60 functions in")])
+    (["--programs", "60", "--seed", "3", "--kind", "rough"], 0, "60 functions in")])
 def test_the_command(arguments, code, text, capfd):
     target_of("quick")
     assert kernels.main([*arguments, "--tier", "quick"]) == code

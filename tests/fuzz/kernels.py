@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Random kernels, compiled, against the same functions run as plain Python over NumPy's arrays: every bit is compared.
 
-usage: kernels.py [--device FILTER] [--tier quick|best] [--programs N] [--seed S] [--rough]
+usage: kernels.py [--device FILTER] [--tier quick|best] [--programs N] [--seed S] [--kind exact|rough|groups]
                   [--most N] [--here] [--show]
 
-A program has fifty functions, and N counts functions. --rough: functions of mathematics, which may be 4 units in the
-last place off. --show prints the program of the seed. What differs is made smaller and printed as a test.
+A program has fifty functions, and N counts functions. Kinds: rough, functions of mathematics, which may be 4 units in
+the last place off; groups, kernels with barriers and local memory, against the simulator. --show prints the program of
+the seed. What differs is made smaller and printed as a test.
 """
 import argparse
 import copy
@@ -18,7 +19,8 @@ import numpy as np
 
 import kernels_apart
 from kernels_program import Program
-from kernels_run import Target, calls_of, defined, in_python, same
+from kernels_groups import GROUP
+from kernels_run import Target, calls_of, defined, in_python, same, simulated
 from kernels_shrink import as_test, shrink
 
 EACH = 50
@@ -40,9 +42,14 @@ def differences(program, functions, target):
     names = defined(program.text(functions))
     arguments = {name: program.argument(name) for name in program.names(functions)}
     mine = copied(arguments)
-    calls = calls_of({**names, **mine}, [one.call() for one in functions])
-    failed = in_python([names[one.name] for one in functions], calls)
-    results = target.run(names["k"], list(arguments.values()))
+    if program.groups:
+        failed = {}
+        if simulated(names["k"], mine.values(), GROUP):
+            return differences_of_each(program, functions, target)
+    else:
+        calls = calls_of({**names, **mine}, [one.call() for one in functions])
+        failed = in_python([names[one.name] for one in functions], calls)
+    results = target.run(names["k"], list(arguments.values()), group=GROUP if program.groups else None)
     theirs = dict(zip(arguments, results))
     found = {}
     for at, function in enumerate(functions):
@@ -53,6 +60,15 @@ def differences(program, functions, target):
                 if text is not None:
                     found.setdefault(at, "%s%s[%d], %s" % (letter, dtype, row, text))
     return found
+
+
+def differences_of_each(program, functions, target):
+    """The same of programs of groups, where Python raised: functions that do are left out."""
+    if len(functions) == 1:
+        return {}
+    half = len(functions) // 2
+    found = differences(program, functions[:half], target)
+    return {**found, **{at + half: text for at, text in differences(program, functions[half:], target).items()}}
 
 
 def _difference(got, expected, failed, ulps):
@@ -106,11 +122,16 @@ def smaller(program, function, text, target):
     return small, again[0][1] if again else text
 
 
-def fuzz(target, count, seed, rough=False, most=MOST_PROBLEMS, begins=lambda program: None):
+def made(seed, count, kind):
+    """A program of one of the kinds: "exact", "rough" and "groups"."""
+    return Program(seed, count, kind == "rough", groups=kind == "groups")
+
+
+def fuzz(target, count, seed, kind="exact", most=MOST_PROBLEMS, begins=lambda program: None):
     """Run so many functions; gives (number of functions, texts of problems). `begins` is told of each program."""
     done, found = 0, []
     while done < count and len(found) < most:
-        program = Program(seed + done, min(EACH, count - done), rough)
+        program = made(seed + done, min(EACH, count - done), kind)
         begins(program)
         for function, text in problems(program, program.functions, target)[:most - len(found)]:
             function, text = smaller(program, function, text, target)
@@ -122,7 +143,7 @@ def fuzz(target, count, seed, rough=False, most=MOST_PROBLEMS, begins=lambda pro
 def _here(chosen):
     """Run in this process; each program and each problem is told when it is there."""
     target = Target(chosen.device, chosen.tier)
-    done, found = fuzz(target, chosen.programs, chosen.seed, chosen.rough, chosen.most,
+    done, found = fuzz(target, chosen.programs, chosen.seed, chosen.kind, chosen.most,
                        lambda program: print("at %d" % program.seed, flush=True))
     for text in found:
         print("WRONG %s: %s" % (target, text), flush=True)
@@ -141,7 +162,7 @@ def _run(chosen):
     where = ["--device", chosen.device, "--tier", chosen.tier]
     while at < end and wrong < chosen.most:
         lines = kernels_apart.Lines([*where, "--seed", str(at), "--programs", str(end - at), "--most", str(
-            chosen.most - wrong), *(["--rough"] if chosen.rough else [])])
+            chosen.most - wrong), "--kind", chosen.kind])
         for line in lines:
             if line.startswith("at "):
                 at = int(line[3:])
@@ -155,7 +176,7 @@ def _run(chosen):
         if not lines.ended:
             return (end if wrong < chosen.most else at) - chosen.seed, wrong
         wrong += 1
-        program = Program(at, min(EACH, end - at), chosen.rough)
+        program = made(at, min(EACH, end - at), chosen.kind)
         print("WRONG " + kernels_apart.told(program, lines.ended, where), flush=True)
         at += EACH
     return at - chosen.seed, wrong
@@ -168,13 +189,13 @@ def main(arguments):
     parser.add_argument("--programs", type=int, default=5000, help="how many functions")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--most", type=int, default=MOST_PROBLEMS, help="problems after which it ends")
-    parser.add_argument("--rough", action="store_true")
+    parser.add_argument("--kind", choices=("exact", "rough", "groups"), default="exact")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--here", action="store_true", help="in this process")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.show:
-        print(Program(chosen.seed, EACH, chosen.rough).text())
+        print(made(chosen.seed, EACH, chosen.kind).text())
         return 0
     if chosen.here or chosen.one:
         return _here(chosen) if chosen.here else _one(chosen)

@@ -7,15 +7,16 @@ from kernels_types import ARITHMETIC, INTEGERS, STRONG, kind, result
 from kernels_write import E, S, fitted, form_of
 
 WIDE = 1 << 20  # of ints in variables that are assigned to again
-_CHOICES = {"declare": 10, "assign": 6, "change": 6, "swap": 2, "tuple": 2, "unpack": 2, "store": 4, "if": 5, "for": 4,
-            "change_element": 3, "swap_elements": 1, "view": 2, "swap_views": 1, "private": 1, "fill": 1, "each": 2,
-            "while": 2, "sum": 2, "leave": 2, "several": 1, "odd": 1}
-_KINDS, _WEIGHTS = list(_CHOICES), list(_CHOICES.values())
+CHOICES = {"declare": 10, "assign": 6, "change": 6, "swap": 2, "tuple": 2, "unpack": 2, "store": 4, "if": 5, "for": 4,
+           "change_element": 3, "swap_elements": 1, "view": 2, "swap_views": 1, "private": 1, "fill": 1, "each": 2,
+           "while": 2, "sum": 2, "leave": 2, "several": 1, "odd": 1}
 
 
 class Statements(Expressions):
     """Writes statements into `block`. `loops` are those around, "for" or "while"; `returns` makes an early return, or
     is None where there may be none."""
+
+    choices = CHOICES
 
     def __init__(self, numbers, pool, constants):
         super().__init__(numbers, pool, constants)
@@ -36,7 +37,7 @@ class Statements(Expressions):
             if self.budget <= 0:
                 break
             self.budget -= 1
-            name = self.numbers.choices(_KINDS, _WEIGHTS)[0]
+            name = self.numbers.choices(list(self.choices), list(self.choices.values()))[0]
             getattr(self, "_make_" + name)()
         if not self.block:
             self._make_declare()
@@ -324,8 +325,7 @@ class Statements(Expressions):
         if choice < 0.9:
             return [], "range(%d, %d, %d)" % (start, stop, step), min(start, stop), max(start, stop)
         step = fitted(self.expr("int", 1), 1, 3, self.numbers)
-        if step.form.isidentifier() or step.form.lstrip("-").isdigit():
-            step = E("({0} %% 2 + 1)".replace("%%", "%"), [step], "int", 1, 2)
+        step = E("({0} % 2 + 1)", [step], "int", 1, 2)  # it must be known to be positive
         return [step, e], "range(%d, {1}, {0})" % start, start, max(start, 5)
 
     def _make_each(self):

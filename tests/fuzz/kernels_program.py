@@ -9,7 +9,9 @@ import random
 
 import numpy as np
 
-from kernels_body import Statements, WIDE
+from drupe.kernel_api import LocalAccessor
+from kernels_body import WIDE, Statements
+from kernels_groups import GROUP, Grouped
 from kernels_make import DTYPES, Items, Row, Variable
 from kernels_types import FLOATS, INTEGERS, ROUGH_MATH, ROUGH_ONE, ROUGH_TWO, STRONG, WEAK, kind, limits, result
 from kernels_write import E, S, fitted, number
@@ -101,8 +103,8 @@ def _constants(numbers, pool):
 class Program:
     """Functions made of one seed. `text()` is what is compiled, and `argument()` what a parameter of it is given."""
 
-    def __init__(self, seed, count=50, rough=False, pool=None):
-        self.numbers, self.seed, self.rough = random.Random(seed), seed, rough
+    def __init__(self, seed, count=50, rough=False, pool=None, groups=False):
+        self.numbers, self.seed, self.rough, self.groups = random.Random(seed), seed, rough, groups
         self.pool = pool or self._some_types()
         self.constants = _constants(self.numbers, self.pool)
         strong = [one for one in self.pool if one in STRONG]
@@ -124,8 +126,8 @@ class Program:
 
     # --- Parts of a function ---
 
-    def statements(self):
-        return Statements(self.numbers, self.pool, [one for one, _text in self.constants])
+    def statements(self, kind=Statements):
+        return kind(self.numbers, self.pool, [one for one, _text in self.constants])
 
     def helper(self, name, before):
         numbers, make = self.numbers, self.statements()
@@ -200,8 +202,8 @@ class Program:
         return given
 
     def function(self, at):
-        numbers, make, name = self.numbers, self.statements(), "f%d" % at
-        helpers = []
+        numbers, name, helpers = self.numbers, "f%d" % at, []
+        make = self.statements(Grouped if self.groups else Statements)
         for one in range(numbers.choice((0, 0, 0, 1, 1, 2))):
             name = numbers.choice(("h",) * 20 + ("exp", "double", "f")) + "%d_%d" % (at, one)
             helpers.append(self.helper(name, helpers))
@@ -209,13 +211,16 @@ class Program:
         name = "f%d" % at
         make.variables.append(Variable("i", "int", 0, ITEMS - 1, True))
         given, scratch, outputs = self.inputs(make), [], []
+        if self.groups:
+            make.part = numbers.choice(self.scratch)
+            given += [("item", "item"), ("part", "part_" + DTYPES[make.part])]
         if numbers.random() < 0.4:
             strong = numbers.choice(self.scratch)
             row = self.row_of("w", DTYPES[strong])
             given.append(("w", "w_%s[%d, i]" % (DTYPES[strong], row)))
             make.rows.append(Row("w", strong, (SCRATCH,), True, "w"))
             scratch.append((DTYPES[strong], row))
-        if numbers.random() < 0.4:
+        if numbers.random() < 0.4 and not self.groups:
             make.returns = lambda: S("return")
         make.budget = numbers.randint(3, 9)
         make.some(6)
@@ -263,21 +268,26 @@ class Program:
 
     def text(self, functions=None):
         functions = self.functions if functions is None else functions
-        lines = ["import collections", "import math", "", "import numpy as np", "", TUPLE,
+        lines = ["import collections", "import math", "", "import numpy as np", "",
+                 "from drupe import kernel_api as kapi", "", TUPLE,
                  *(text for _one, text in self.constants), "", ""]
         for one in functions:
             lines += [*one.lines(), "", ""]
-        lines += ["def k(item, %s):" % ", ".join(self.names(functions)), "    i = item.get_id(0)"]
+        lines += ["def k(item, %s):" % ", ".join(self.names(functions)),
+                  "    i = item.get_%sid(0)" % ("global_" if self.groups else "")]
         lines += ["    " + one.call() for one in functions]
         return "\n".join(lines) + "\n"
 
     def names(self, functions):
         """The kernel's parameters."""
-        return list(dict.fromkeys(what.partition("[")[0] for one in functions for _, what in one.arguments))
+        found = dict.fromkeys(what.partition("[")[0] for one in functions for _, what in one.arguments)
+        return [one for one in found if one != "item"]
 
     def argument(self, name):
         """What a parameter of the kernel is given."""
         letter, _, dtype = name.partition("_")
+        if letter == "part":
+            return LocalAccessor(GROUP, dtype)
         seed = [self.seed & 0xffffffff, sum(map(ord, name))]
         full = {v: k for k, v in DTYPES.items()}.get(dtype)
         numbers = random.Random("%s %s" % (self.seed, name))

@@ -1,12 +1,13 @@
 """What a program does: as plain Python over NumPy's arrays, and compiled."""
 import linecache
+import textwrap
 import warnings
 
 import numpy as np
 
 import drupe
 import drupe.array as da
-from drupe import _engine
+from drupe import _engine, kernel_api
 from drupe.compiler import build, launch
 
 from kernels_program import ITEMS
@@ -63,15 +64,15 @@ class Target:
     def __str__(self):
         return "%s (%s)" % (self.queue.device.filter_string, self.tier)
 
-    def run(self, function, arguments, items=ITEMS):
+    def run(self, function, arguments, items=ITEMS, group=None):
         """Launch a function over so many work-items; gives what arrays hold then. Raises what the compiler raises."""
         given = tuple(self.on_device(one) for one in arguments)
         kernel = launch.Kernel(function)
         kernel._launcher = _engine._Launcher(kernel, _unknown)
         kinds = tuple(launch.type_of(one, "#")[0] for one in given)
-        variant = build.compile(kernel, kinds, 1, False, self.queue.device)
+        variant = build.compile(kernel, kinds, 1, group is not None, self.queue.device)
         self.build(kernel, variant)
-        space = drupe.Range(items)
+        space = drupe.Range(items) if group is None else drupe.NdRange(items, group)
         launch._add(kernel, variant, space, given)
         kernel._launcher(space, None, given).wait()
         return [one.asnumpy() if isinstance(one, da.Array) else one for one in given]
@@ -113,17 +114,30 @@ def same(got, expected, ulps=0):
     return good
 
 
-def check(target, text, call, **arguments):
-    """Compile functions and call one for each work-item; the arrays must hold then what plain Python writes."""
-    import textwrap
+def simulated(kernel, arguments, group, items=ITEMS):
+    """Run a kernel of work-groups as plain Python; whether Python raised what kernels do not."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            kernel_api.call_kernel(kernel, drupe.NdRange(items, group), *arguments)
+        except ARITHMETIC:
+            return True
+    return False
 
-    text = textwrap.dedent(text)
-    kernel = "def k(item, %s):\n    i = item.get_id(0)\n    %s\n" % (", ".join(arguments), call)
-    names = defined("import math\nimport numpy as np\n%s\n%s" % (text, kernel))
+
+def check(target, text, call, *, group=None, **arguments):
+    """Compile functions and call one for each work-item; the arrays must hold then what plain Python writes. `group`:
+    work-items of a group, if it is a kernel of groups."""
+    kernel = "def k(item, %s):\n    i = item.get_%sid(0)\n    %s\n" % (", ".join(arguments), "global_" if group else "",
+                                                                    call)
+    head = "import collections\nimport math\nimport numpy as np\nfrom drupe import kernel_api as kapi\n"
+    names = defined("%s%s\n%s" % (head, textwrap.dedent(text), kernel))
     mine = {name: one.copy() if isinstance(one, np.ndarray) else one for name, one in arguments.items()}
-    space = {**names, **mine}
-    failed = in_python([names[call.partition("(")[0]]], calls_of(space, [call]))
-    assert not failed, "Python raised: " + repr(failed)
-    for (name, expected), got in zip(mine.items(), target.run(names["k"], list(arguments.values()))):
+    if group:
+        failed = simulated(names["k"], mine.values(), group)
+    else:
+        failed = in_python([names[call.partition("(")[0]]], calls_of({**names, **mine}, [call]))
+    assert not failed, "Python raised: %r" % failed
+    for (name, expected), got in zip(mine.items(), target.run(names["k"], list(arguments.values()), group=group)):
         if isinstance(expected, np.ndarray):
             assert same(got, expected).all(), "%s: %r instead of %r" % (name, got, expected)

@@ -1,6 +1,7 @@
 """A function that fails made smaller: statements are dropped, expressions replaced by their parts or by numbers."""
 import numpy as np
 
+from kernels_groups import GROUP
 from kernels_types import kind
 from kernels_write import E, number
 
@@ -166,6 +167,8 @@ def _arguments(program, function):
     given, call = {}, function.call()
     for _, what in function.arguments:
         name, _, place = what.partition("[")
+        if name == "item":
+            continue
         value = program.argument(name)
         if name[:2] in ("o_", "w_"):
             row = place.partition("]")[0].partition(",")[0]
@@ -184,6 +187,8 @@ def as_test(program, function):
     body = [*text, *([""] if text else []), *function.lines()]
     lines = ["def test_%s_of_program_%d(target):" % (function.name, program.seed), "    check(target, '''"]
     lines += ["    " + line if line else "" for line in body] + ["    ''', %r" % call]
+    if program.groups:
+        lines[-1] += ", group=%d" % GROUP
     for name, value in given.items():
         lines[-1] += ","
         lines.append("          %s=%s" % (name, _literal(value)))

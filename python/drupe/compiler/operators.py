@@ -29,19 +29,20 @@ def cast(low, number, scalar):
         return _cast_const(low, number, scalar, name)
     if number.expr.type == name:
         return Number(scalar, number.expr, number.const, number.low)
-    return Number(scalar, convert(number.expr, name), None, number.low if _keeps(number, name) else None)
+    return Number(scalar, convert(number.expr, name), None, _kept_bound(number, name))
 
 
-def _keeps(number, name):
-    """Whether an integer's lower bound holds in the other type, which may have fewer bits."""
-    if name not in types.INTEGERS or number.low is None:
-        return False
+def _kept_bound(number, name):
+    """The least that an integer can be in another integer type, which may have fewer bits."""
     have = number.expr.type
-    if have not in types.INTEGERS or types.SIZES[name] < types.SIZES[have]:
-        return False
-    if name in types.SIGNED:
-        return have in types.SIGNED or types.SIZES[name] > types.SIZES[have]
-    return number.low >= 0
+    if name not in types.INTEGERS or (have != "bool" and have not in types.INTEGERS):
+        return None
+    if have == "bool" or have in types.UNSIGNED and types.SIZES[have] < types.SIZES[name]:
+        return max(0, number.low or 0)
+    if number.low is None or types.SIZES[name] < types.SIZES[have]:
+        return None
+    kept = have in types.SIGNED if name in types.SIGNED else number.low >= 0
+    return number.low if kept else None
 
 
 def _cast_const(low, number, scalar, name):
