@@ -1,6 +1,7 @@
-"""From a function and types to a drupe.Kernel: through the passes, or from what an earlier process left on disk."""
+"""From a function and types to a drupe.Kernel, through the passes and by one of the compilers."""
 import contextlib
 import functools
+import os
 import platform
 import threading
 
@@ -11,6 +12,7 @@ ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
 _MOST_PARAMETERS = 64  # of a kernel on host, with those that launches add (DRUPE_HOST_PARAMS)
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
+_turn = threading.Lock()  # builds of the better tier that nobody waits for run one at a time
 
 
 def compile(kernel, kinds, dims, grouped, device, checked=False):
@@ -35,7 +37,7 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
 
 
 def cost(node):
-    """Operations of a statement, where a loop runs for a fixed number of rounds."""
+    """Operations of a statement, where a loop whose length is not known runs for a fixed number of rounds."""
     total = 1
     for child in tree.children(node):
         total += cost(child)
@@ -107,7 +109,8 @@ def _better(kernel, variant, queue):
     import drupe
 
     try:
-        program = _program(variant, queue)
+        with _turn:
+            program = _program(variant, queue)
     except drupe.DeviceError as error:
         variant.problem = error
         return
@@ -118,3 +121,12 @@ def _better(kernel, variant, queue):
         before = variant.kernel
         _take(variant, program, "best")
         kernel._launcher.replace(before, variant.kernel)
+
+
+def _forked():
+    """The child has none of the threads, and one of them may have had its turn."""
+    global _turn
+    _turn = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -37,7 +37,7 @@ class Launch:
 
 class KernelFailure(AssertionError):
     """What a work-item found wrong. `line` is that of the user's source, `work_item` its global id, `launch` what
-    simulator.replay() takes."""
+    simulator/replay.py runs again."""
 
     frameless = True  # it was raised on a thread of ours, in functions of ours: they say nothing
 
@@ -55,6 +55,8 @@ def launch(kernel, variant, space, wait_for, args):
     queue = _queue_of(args)
     done = Launch(kernel, variant, space, args)
     if careful.replay() or careful.is_checked() or kernel.checked:
+        if wait_for:
+            queue.barrier(wait_for)  # the copies are of what the kernel finds
         done.keep()
     if not variant.failures:
         return _launch_kept(done, wait_for, args)

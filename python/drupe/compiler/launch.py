@@ -220,7 +220,7 @@ def _launched(kernel, space, wait_for, args):
     _check_queues(kernel, queues)
     plain = tuple(_plain(value) for value in args)
     with kernel._lock:
-        variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0], args)
+        variant = variant_for(kernel, tuple(kind for kind, _queue in found), space, queues[0])
         if variant.kernel is not None:
             _check_memory(variant, space, args)
         guarded = variant.failures or careful.replay()
@@ -285,13 +285,12 @@ def _parameter_names(kernel, args):
     return [*names, *("#%d" % at for at in range(len(names), len(args)))]
 
 
-def variant_for(kernel, kinds, space, queue, args=(), checked=None):
+def variant_for(kernel, kinds, space, queue):
     """The compiled variant for these types; compiled now if it is not there."""
     grouped = isinstance(space, _engine.NdRange)
     dims = space.global_range.ndim if grouped else space.ndim
     device = queue.device
-    checked = kernel.checked if checked is None else checked
-    checked = careful.is_checked() if checked is None else checked
+    checked = careful.is_checked() if kernel.checked is None else kernel.checked
     key = (kinds, grouped, dims, device, bool(checked))
     variant = kernel.variants.get(key)
     if variant is not None and _is_current(variant):
@@ -316,7 +315,7 @@ def _is_current(variant):
 
 
 def work_of(variant, space):
-    """How much a launch has to do, roughly: work-items times operations, where a loop counts for thirty-two rounds."""
+    """How much a launch has to do, roughly: work-items times operations (build.cost())."""
     whole = space.global_range if isinstance(space, _engine.NdRange) else space
     return whole.size() * variant.cost
 

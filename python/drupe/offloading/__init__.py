@@ -1,0 +1,1 @@
+"""Functions for NumPy that run on devices: @drupe.offload, drupe.prange, drupe.vectorize; docs/offload.md."""
