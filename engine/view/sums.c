@@ -174,7 +174,8 @@ drupe_unit drupe_frame_signed(const char *sign, drupe_unit number)
 drupe_unit drupe_frame_most_share(double busy, double maybe)
 {
     drupe_unit share = drupe_unit_share(busy + maybe > 1.0 ? 1.0 : busy + maybe, 1.0);
-    return maybe > 0.0 ? drupe_frame_signed("\u2264", share) : share;
+    bool below = share.text[0] == '<'; /* which is a most already */
+    return maybe > 0.0 && !below ? drupe_frame_signed("\u2264", share) : share;
 }
 
 drupe_unit drupe_frame_time(uint64_t busy_ns, uint64_t maybe_ns)

@@ -1,8 +1,8 @@
-/* kernels [some | gpu]: every generated kernel once under Oclgrind, whose log must be empty.
+/* kernels [few | gpu]: every generated kernel once under Oclgrind, whose log must be empty.
  *
  * Started without Oclgrind it starts itself under it and looks at the log, after it has seen that a kernel
  * that writes too far does get into the log. Each operation runs in both forms of its kernels, in all
- * layouts, on all pairs of types; with `some` on operands of one type, of which a third is left out in turn;
+ * layouts, on all pairs of types; with `few` on operands of one type, of which a seventh is taken in turn;
  * with `gpu` not at all. Instrumented, they run on operands of one type, and must report nothing. */
 #include "oclgrind/runner.h"
 #include <stdio.h>
@@ -149,6 +149,13 @@ static void run_sequence(runner *r, int dtype)
     runner_launch(r, &l);
 }
 
+enum share { ALL, FEW, GPU };
+
+static enum share share_of(const char *word)
+{
+    return strcmp(word, "few") == 0 ? FEW : strcmp(word, "gpu") == 0 ? GPU : ALL;
+}
+
 /* Two types of each kind stand for all, of which the kernels differ in a word. */
 static bool taken(int dtype)
 {
@@ -158,11 +165,13 @@ static bool taken(int dtype)
     return true;
 }
 
-static void run_op(runner *r, int op, bool all)
+static void run_op(runner *r, int op, enum share share)
 {
+    const bool all = share == ALL && !r->target.checked;
     const op_row *row = drupe_op_row(op);
     for (int a = 0; a < DRUPE_DTYPE_COUNT; a++) {
         if (!taken(a) || (op + a) % 3 == r->target.gpu_form) continue;
+        if (share == FEW && (op + 3 * a) % 7 != r->target.gpu_form + 2 * r->target.checked) continue;
         if (row->kind == DRUPE_OP_REDUCTION) {
             run_reduction(r, op, a);
             continue;
@@ -177,14 +186,14 @@ static void run_op(runner *r, int op, bool all)
     }
 }
 
-static int run_all(bool all, bool operations)
+static int run_all(enum share share)
 {
     runner r;
     runner_open(&r);
-    for (int form = 0; operations && form < 4; form++) {
+    for (int form = 0; share != GPU && form < 4; form++) {
         r.target.gpu_form = form % 2;
         r.target.checked = form / 2;
-        for (int op = 0; op < OP_TABLE_COUNT; op++) run_op(&r, op, all && !r.target.checked);
+        for (int op = 0; op < OP_TABLE_COUNT; op++) run_op(&r, op, share);
         for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++) {
             if (!taken(dtype)) continue;
             if (dtype != DRUPE_FLOAT16 && !r.target.gpu_form) run_matmul(&r, dtype);
@@ -193,7 +202,7 @@ static int run_all(bool all, bool operations)
     }
     r.target.gpu_form = true;
     r.target.checked = false;
-    run_gpu_kernels(&r);
+    run_gpu_kernels(&r, share != FEW);
     printf("%zu kernels of %zu programs\n", r.kernels, r.nbuilt);
     runner_close(&r);
     return 0;
@@ -243,7 +252,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "all";
     if (getenv("DRUPE_UNDER_OCLGRIND"))
         return strcmp(what, "trespass") == 0 ? run_trespass()
-                                             : run_all(strcmp(what, "all") == 0, strcmp(what, "gpu") != 0);
+                                             : run_all(share_of(what));
     char folder[] = "/tmp/drupe-oclgrind-XXXXXX", log[64];
     if (!mkdtemp(folder)) return 1;
     snprintf(log, sizeof log, "%s/log", folder);

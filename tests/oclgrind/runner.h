@@ -48,6 +48,6 @@ void runner_launch(runner *r, const launch *l);
 void runner_trespass(runner *r);
 
 /* kernels_gpu.c: all of those that no operation has. */
-void run_gpu_kernels(runner *r);
+void run_gpu_kernels(runner *r, bool all);
 
 #endif

@@ -97,7 +97,7 @@ def read_to_idle(client, msg_id):
 
 def test_a_subscriber_that_never_reads(fresh):
     """It alone misses text, which a note tells; errors and displays it gets. The other client misses nothing."""
-    size, count = 1_000_001, 200
+    size, count = 1_000_001, 130
     before = psutil.Process(fresh.pid).memory_info().rss
     dead = support.Raw(fresh.manager, most=1)
     try:

@@ -104,7 +104,11 @@ static drupe_queue *find_busy(drupe_device *root)
 static drupe_status pause_for(drupe_queue *queue, uint64_t slice_ns, const char *what)
 {
     drupe_status status = DRUPE_OK;
-    if (!drupe_core_pause(queue, slice_ns, &status)) (void)drupe_queue_idle(queue, slice_ns);
+    uint64_t until = drupe_deadline(slice_ns);
+    /* A driver that refuses to wait refuses at once, and would be asked without end. */
+    if (!drupe_core_pause(queue, slice_ns, &status) && !drupe_queue_idle(queue, slice_ns) &&
+        drupe_time_left(until) > 0)
+        return DRUPE_E_BUSY;
     if (status != DRUPE_E_CANCELLED) return status;
     return drupe_error_set(status, "The program was interrupted while it waited for %s of %s.", what,
                            queue->base.device->filter);

@@ -29,18 +29,13 @@ static bool cell_runs_locked(const jk_cells *cells, const jk_parent *parent)
     return cell != NULL;
 }
 
-void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
+static void status_busy_locked(jk_server *server, jk_parent *parent, bool cell)
 {
-    jk_outbox *outbox = &server->output->outbox;
     jk_cells *cells = &server->output->cells;
-    pthread_mutex_lock(&outbox->lock);
-    if (cell && cell_runs_locked(cells, parent)) { /* announced */
-        pthread_mutex_unlock(&outbox->lock);
-        return;
-    }
+    if (cell && cell_runs_locked(cells, parent)) return; /* announced */
     jk_entry *busy = status_entry(parent, "busy", 0);
     if (busy) busy->patient = true;
-    jk_outbox_push_locked(outbox, busy);
+    jk_outbox_push_locked(&server->output->outbox, busy);
     cells->serving++;
     if (cell) {
         jk_record_cell(server, true);
@@ -49,6 +44,13 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
         parent->below = cells->cell;
         cells->cell = jk_parent_retain(parent);
     }
+}
+
+void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    status_busy_locked(server, parent, cell);
     jk_outbox_unlock(outbox);
 }
 
@@ -63,24 +65,34 @@ static void cell_end_locked(jk_cells *cells, jk_parent *parent)
 }
 
 /* Clients take any idle for the kernel's: while a cell runs, its busy is said again in the same step. */
-void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
+static void status_idle_locked(jk_server *server, jk_parent *parent, jk_entry *reply)
 {
     jk_outbox *outbox = &server->output->outbox;
     jk_cells *cells = &server->output->cells;
-    pthread_mutex_lock(&outbox->lock);
     if (reply) jk_outbox_push_locked(outbox, reply);
     if (cells->serving > 0) cells->serving--;
     cell_end_locked(cells, parent);
     jk_record_cell(server, cells->cell != NULL);
     jk_outbox_push_locked(outbox, status_entry(parent, "idle", 0));
     if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
+}
+
+void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    status_idle_locked(server, parent, reply);
     jk_outbox_unlock(outbox);
 }
 
+/* In one step: a client takes a cell that is busy for one that runs, and one that is given up never does. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
 {
-    jk_status_busy(server, parent, false);
-    jk_status_idle(server, parent, reply);
+    jk_outbox *outbox = &server->output->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    status_busy_locked(server, parent, false);
+    status_idle_locked(server, parent, reply);
+    jk_outbox_unlock(outbox);
 }
 
 void jk_status_answered(jk_server *server, jk_parent *parent)

@@ -147,6 +147,15 @@ static void empty_views(void **state)
     made_free(made);
 }
 
+/* As wide as the column at most: six. */
+static void shares_fit(void **state)
+{
+    (void)state;
+    assert_string_equal(drupe_frame_most_share(0.0, 0.0005).text, "<0.1 %");
+    assert_string_equal(drupe_frame_most_share(0.9, 0.2).text, "\u2264100 %");
+    assert_string_equal(drupe_frame_most_share(0.02, 0.0).text, "2.0 %");
+}
+
 static void any_views(void **state)
 {
     (void)state;
@@ -533,6 +542,7 @@ int main(void)
         cmocka_unit_test(live_frames_tell_their_time),
         cmocka_unit_test(empty_views),
         cmocka_unit_test(any_views),
+        cmocka_unit_test(shares_fit),
         cmocka_unit_test(labels_are_escaped),
         cmocka_unit_test(big_views_stay_small),
         cmocka_unit_test(tables_add_up),
