@@ -32,7 +32,7 @@ def running_greenlets():
     return sum(not one.dead and one.parent is not None for one in found)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")  # a look takes half a second in a process with many objects
 def no_greenlets_are_left():
     before = running_greenlets()
     yield
