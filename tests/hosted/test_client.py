@@ -1,4 +1,5 @@
 """The client against a real broker: leases, the queue, holders, threads, and what it says when something is wrong."""
+import asyncio
 import json
 import os
 import subprocess
@@ -52,7 +53,7 @@ def test_a_lease_that_waits_is_granted(broker, daemon):
     places, got = [], []
     with Broker(daemon.socket) as other:
         thread = threading.Thread(target=lambda: got.append(other.lease("one-gpu", wait=True, timeout=60,
-                                                                        waiting=places.append)))
+                                                                        waiting=lambda place, _: places.append(place))))
         thread.start()
         until(lambda: places, "a place in the queue")
         assert places == [1] and not got
@@ -68,6 +69,51 @@ def test_who_gives_up_leaves_the_queue(broker):
     assert late.value.code == "timeout" and "0 s" in str(late.value)
     broker.give_back(held.id)
     assert len(broker.lease("two-gpus").devices) == 2  # nothing went to the ticket that was given up
+
+
+def test_another_thread_gives_up(broker):
+    """By the same connection, at which the waiting thread reads."""
+    held = broker.lease("two-gpus")
+    tickets, said = [], []
+
+    def wait():
+        try:
+            broker.lease("one-gpu", wait=True, waiting=lambda _, ticket: tickets.append(ticket))
+        except BrokerError as error:
+            said.append(error.code)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    broker.give_up(until(lambda: tickets, "a ticket")[0])
+    thread.join(60)
+    assert said == ["given-up"] and broker.list()["queue"] == 0
+    broker.give_back(held.id)
+    broker.give_up(tickets[0])  # nothing is left to give up
+
+
+def test_a_task_that_is_cancelled_keeps_no_lease(broker, daemon):
+    from drupe.hosted.session import Session
+
+    async def scene():
+        held = broker.lease("two-gpus")
+        session, places = Session(), []
+        task = asyncio.create_task(session.ask(places.append, profile="one-gpu", wait=True))
+        while not places:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        until(lambda: broker.list()["queue"] == 0, "the place that is given up")
+        broker.give_back(held.id)
+        await session.end()
+        hasty = asyncio.create_task(Session().ask(profile="one-gpu", wait=True))
+        await asyncio.sleep(0)  # it has asked, and hears no answer any more
+        hasty.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hasty
+        daemon.free(2)
+
+    asyncio.run(scene())
 
 
 def test_a_lease_ends_with_its_holder(broker, daemon, sleeper):

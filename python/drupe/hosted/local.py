@@ -88,5 +88,6 @@ def configure(c, run, state, address="http://127.0.0.1:8000", proxy=("configurab
     c.Spawner.default_url = "/lab"
     c.Spawner.start_timeout = 120
     c.Spawner.http_timeout = 60
+    c.Spawner.poll_interval = 10
     c.JupyterHub.template_paths = [str(HERE / "templates")]
     c.JupyterHub.extra_handlers = pages.handlers()

@@ -120,6 +120,7 @@ def page(seen, user, admin):
             "waiting": state["queue"],
             "devices": [{"id": one.id, "name": one.name, "kind": one.kind, "parts": one.parts, "mine": one.mine,
                          "others": one.others, "strip": one.strip, "state": one.state, "load": load.get(one.id),
+                         "metered": one.id in load,
                          "memory": {"total": one.memory, "mine": one.mine_memory, "others": one.others_memory,
                                     "shared": one.shared}} for one in shown]}
 
