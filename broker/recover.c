@@ -86,7 +86,8 @@ static bool holding_read(bk_broker *broker, json_t *put, const bk_want *want, bk
     size_t count = json_array_size(list), i;
     *holding = (bk_holding){.limited = want->memory > 0, .limit = want->memory};
     if (count > BK_TAKES_MOST) return false;
-    holding->takes = calloc(count ? count : 1, sizeof *holding->takes);
+    if (count == 0) return true; /* parked */
+    holding->takes = calloc(count, sizeof *holding->takes);
     if (!holding->takes) return false;
     bool good = true;
     json_array_foreach(list, i, object) good = good && take_read(broker, object, &holding->takes[i]);
