@@ -155,7 +155,7 @@ static const char *lease_read(replay *r, const char *id, json_t *put)
 static void lost_account(bk_broker *broker, const char *id, json_t *put, const char *why)
 {
     double now = broker->now, begin = number(put, "begin");
-    double used = number(put, "spent") + (now - number(put, "since")) * number(put, "amount");
+    double used = number(put, "spent") + (now - number(put, "since")) * number(put, "amount") / BK_UNIT;
     json_t *devices = json_array(), *take;
     size_t i;
     const char *user = json_string_value(json_object_get(put, "user"));
