@@ -83,9 +83,7 @@ scenario("a day at the hub", async visit => {
   await third.locator('#progress-message', { hasText: 'Waiting for a device: number 1 in the queue' }).waitFor();
   await visit.picture(third, 'hub-waiting');
   await third.click('#stop-server-btn'); // and ask again
-  await third.goto(`${url}/hub/devices`);
-  await third.locator('#drupe-summary', { hasText: 'nobody waits' }).waitFor();
-  await third.goto(`${url}/hub/spawn`);
+  await third.locator('a', { hasText: 'Launch Server' }).click();
   await third.locator('.drupe-profile', { hasText: 'One GPU' }).click();
   await third.click('#spawn_form button[type=submit]');
   await third.locator('#progress-message', { hasText: 'Waiting for a device: number 1 in the queue' }).waitFor();
