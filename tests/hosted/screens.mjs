@@ -28,9 +28,9 @@ class Visit {
     return page;
   }
 
-  async picture(page, name) {
+  async picture(page, name, height = 760) {
     mkdirSync(DRUPE_PICTURES, { recursive: true });
-    await page.screenshot({ path: `${DRUPE_PICTURES}/${name}.png` });
+    await page.screenshot({ path: `${DRUPE_PICTURES}/${name}.png`, clip: { x: 0, y: 0, width: 1100, height } });
   }
 
   async failed() {
@@ -64,7 +64,7 @@ scenario("a day at the hub", async visit => {
   check(await first.locator('input[value="three-gpus"]').isDisabled(), 'what the machine lacks cannot be chosen');
   await first.locator('.drupe-profile', { hasText: 'Half of the processor' }).click();
   check(await first.locator('input[value="half-cpu"]').isChecked(), 'a click on a card chooses it');
-  await visit.picture(first, 'hub-profiles');
+  await visit.picture(first, 'hub-profiles', 440);
   await first.click('#spawn_form button[type=submit]');
   await first.waitForURL(`**/user/${users[0]}/lab**`);
   await first.locator('.jp-Launcher, .jp-Notebook').first().waitFor();
@@ -97,7 +97,7 @@ scenario("a day at the hub", async visit => {
   await devices(admin, '1 waits');
   equal(await admin.locator('#drupe-leases tbody tr').count(), 2, 'the leases that an admin sees');
   await admin.locator('.drupe-row', { hasText: 'load' }).waitFor();
-  await visit.picture(admin, 'hub-devices');
+  await visit.picture(admin, 'hub-devices', 540);
   await admin.evaluate(() => { document.documentElement.dataset.bsTheme = 'dark'; });
   await visit.picture(admin, 'hub-devices-dark');
 

@@ -16,7 +16,7 @@ LONGEST_PACKET = 16 * 1024  # of a request: the broker disconnects who sends mor
 LONGEST_ANSWER = 1024 * 1024
 KEPT_EVENTS = 1000  # that nobody asked for; the oldest are forgotten
 TIMEOUT = 10.0
-_ERRORS = {FileNotFoundError: "there is no such socket. Start drupe-broker, or set DRUPE_BROKER to the path of its socket",
+_ERRORS = {FileNotFoundError: "there is no such socket. Start drupe-broker, or set DRUPE_BROKER to its socket's path",
            ConnectionRefusedError: "nobody listens there. Start drupe-broker again",
            PermissionError: "this user may not open it. Its folder needs mode 0755 and the socket 0666"}
 

@@ -4,9 +4,10 @@
     c.Spawner.post_stop_hook = drupe.hosted.post_stop_hook
     c.DockerSpawner.extra_host_config = drupe.hosted.docker_host_config
 
-The profile is spawner.user_options["profile"], or the broker's first one. While a user waits, and until the server runs,
-the hub holds the lease; then the server's process, so that the lease ends with it whatever becomes of the hub.
-They work with any spawner that tells a process (`pid`) or a container (`object_id`); others keep the lease with the hub.
+The profile is spawner.user_options["profile"], or the broker's first one. While a user waits, and until the server
+runs, the hub holds the lease; then the server's process, so that the lease ends with it whatever becomes of the hub.
+They work with any spawner that tells a process (`pid`) or a container (`object_id`). With others the hub keeps the
+lease, until the server stops.
 """
 import asyncio
 import os

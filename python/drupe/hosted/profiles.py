@@ -52,7 +52,8 @@ def can_have(profile, shown):
     able = 0
     for one in _fit(profile, shown):
         if profile["memory"] and not profile["parts"]:
-            able += not (one.mine or one.others) and one.memory - one.mine_memory - one.others_memory >= profile["memory"]
+            left = one.memory - one.mine_memory - one.others_memory
+            able += not (one.mine or one.others) and left >= profile["memory"]
         else:
             able += not one.shared and one.parts - one.mine - one.others >= (profile["parts"] or one.parts)
     return able >= profile["devices"]

@@ -8,8 +8,8 @@ The lease begins before the kernel and is held by the kernel's process: it ends 
 restarted kernel keeps its devices. `python -m drupe.hosted kernelspec` writes such a kernelspec.
 
 `metadata.parameters` is the JSON schema of JEP 87. What the user chose, or else the schema's defaults, comes before
-`config`, and takes the place of {name} in the kernelspec's argv and env. Launchers that know JEP 87 pass what was chosen
-as `custom_kernel_specs`.
+`config`, and takes the place of {name} in the kernelspec's argv and env. Launchers that know JEP 87 pass what was
+chosen as `custom_kernel_specs`.
 """
 import os
 
@@ -64,8 +64,9 @@ class LeaseProvisioner(LocalProvisioner):
             want = {"profile": want["profile"], "seconds": want["seconds"]}
         session = Session(self.broker or None)
         try:
+            want = {name: value for name, value in want.items() if value}
             lease = await session.ask(waiting, label=f"kernel {self.kernel_id}"[:60], wait=self.wait_seconds > 0,
-                                      timeout=self.wait_seconds, **{name: value for name, value in want.items() if value})
+                                      timeout=self.wait_seconds, **want)
         except BrokerError as error:
             session.broker.close()
             raise RuntimeError(f"This kernel got no device. {error}") from error

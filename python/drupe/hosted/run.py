@@ -181,7 +181,7 @@ class Hub:
         print("\n".join(lines), flush=True)
 
     def wait(self):
-        """Until JupyterHub ends, which it does not by itself. A broker that ends is started again: leases survive it."""
+        """Until JupyterHub ends, which it does not by itself. A broker that ends is started again, with its leases."""
         while all(child.poll() is None for child in self.children if child is not self.broker):
             if self.broker.poll() is not None and self.restarts < MOST_RESTARTS:
                 self.restarts += 1
