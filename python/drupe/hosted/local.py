@@ -9,6 +9,7 @@ import os
 import pathlib
 import pwd
 import secrets
+import stat
 import sys
 from urllib.parse import quote
 
@@ -56,6 +57,9 @@ def make_folders(run, state):
     """`run` is for the sockets, and users enter it; `state` and `run/private` are the hub's alone."""
     for folder, mode in ((run, 0o755), (run / "servers", 0o755), (run / "private", 0o700), (state, 0o700)):
         folder.mkdir(parents=True, exist_ok=True)
+        found = folder.lstat()  # where everybody may write, somebody else may have been first
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise ValueError(f"{folder} is not a folder of the account that runs the hub: remove it, or name another")
         folder.chmod(mode)
     longest = len(os.fsencode(run / "private" / "proxy.sock"))
     if longest > 100:
