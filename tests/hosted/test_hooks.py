@@ -113,7 +113,8 @@ def test_a_user_sees_sums_of_others(broker, daemon):
         own, everything = view.page(seen, "dhanna", False), view.page(seen, "dhanna", True)
     assert "dhbert" not in str(own) and "secret" not in str(own)
     assert [row["user"] for row in own["leases"]] == ["you", "other users"]
-    assert own["leases"][1]["devices"].startswith("Test GPU") and "1 of 4 parts of Test CPU" in own["leases"][1]["devices"]
+    others = own["leases"][1]["devices"]
+    assert others.startswith("Test GPU") and "1 of 4 parts of Test CPU" in others
     assert (own["queue"], own["waiting"]) == ([], 1)
     cpu = next(one for one in own["devices"] if one["id"] == "cpu")
     assert (cpu["mine"], cpu["others"], sorted(cpu["strip"]), cpu["load"]) == (2, 1, ["-", "m", "m", "o"], 0.5)
