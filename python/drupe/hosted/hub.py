@@ -1,0 +1,128 @@
+"""JupyterHub's hooks: a server starts with a lease, which ends with it.
+
+    c.Spawner.pre_spawn_hook = drupe.hosted.pre_spawn_hook
+    c.Spawner.post_stop_hook = drupe.hosted.post_stop_hook
+    c.DockerSpawner.extra_host_config = drupe.hosted.docker_host_config
+
+The profile is spawner.user_options["profile"], or the broker's first one. While a user waits, and until the server
+runs, the hub holds the lease; then the server's process, so that the lease ends with it whatever becomes of the hub.
+They work with any spawner that tells a process (`pid`) or a container (`object_id`). With others the hub keeps the
+lease, until the server stops.
+"""
+import asyncio
+import os
+
+from drupe.hosted.client import BrokerError
+from drupe.hosted.session import Session, in_thread
+
+WAIT = 600.0  # seconds for a device; DRUPE_LEASE_WAIT sets another limit
+STEP = 0.05  # seconds between two looks whether the server has a process
+
+
+def wait_limit():
+    text = os.environ.get("DRUPE_LEASE_WAIT", "")
+    try:
+        return float(text) if text else WAIT
+    except ValueError:
+        raise BrokerError(f"DRUPE_LEASE_WAIT is a number of seconds, not {text!r}", "invalid") from None
+
+
+def chosen_profile(options):
+    """The profile of a spawner's options; a form gives a list of one."""
+    profile = (options or {}).get("profile")
+    if isinstance(profile, (list, tuple)):
+        profile = profile[0] if profile else None
+    return profile or None
+
+
+async def pre_spawn_hook(spawner):
+    """Lease what the user chose, wait for it if need be, and set the environment of the server."""
+    await post_stop_hook(spawner)  # what a start that failed has left
+    session = spawner.drupe = Session()
+    session.names = ()  # of the variables that are set
+    try:
+        profile = chosen_profile(spawner.user_options) or await in_thread(_first_profile, session.broker)
+        lease = await session.ask(profile=profile, user=spawner.user.name, label=f"server {spawner.name}".strip(),
+                                  wait=True, timeout=wait_limit())
+    except BrokerError as error:
+        await post_stop_hook(spawner)
+        raise _refused(error) from error
+    spawner.environment = {**spawner.environment, **lease.env}
+    session.names = tuple(lease.env)
+    spawner.log.info("%s has lease %s: %s", spawner.user.name, lease.id, lease.title)
+    session.adopting = asyncio.create_task(_adopt(spawner, session))
+
+
+def _first_profile(broker):
+    profiles = broker.profiles()
+    if not profiles:
+        raise BrokerError("the broker has no profiles: name some in its configuration", "no-profile")
+    return profiles[0]["name"]
+
+
+def _refused(error):
+    """What JupyterHub shows to the user as it is."""
+    try:
+        from jupyterhub.spawner import SpawnException
+    except ImportError:  # before JupyterHub 6
+        shown = RuntimeError(str(error))
+        shown.jupyterhub_message = str(error)
+        return shown
+    return SpawnException(f"No device: {error}", reason="device", status_code=503 if error.code == "timeout" else 400)
+
+
+async def _adopt(spawner, session):
+    """Give the lease to the server's process as soon as there is one."""
+    while spawner.drupe is session:
+        pid = await server_pid(spawner)
+        if pid:
+            try:
+                await session.adopt(pid)
+                spawner.log.info("process %d holds the lease of %s", pid, spawner.user.name)
+            except BrokerError as error:
+                spawner.log.warning("process %d cannot hold the lease of %s: %s", pid, spawner.user.name, error)
+            return
+        await asyncio.sleep(STEP)
+
+
+async def server_pid(spawner):
+    """The number of the server's process, or 0 when there is none yet."""
+    if getattr(spawner, "object_id", "") and hasattr(spawner, "docker"):
+        container = await spawner.docker("inspect_container", spawner.object_id)
+        return container.get("State", {}).get("Pid", 0)
+    return getattr(spawner, "pid", 0)
+
+
+async def post_stop_hook(spawner):
+    """Return the lease, and take its variables out of the spawner's environment."""
+    session = getattr(spawner, "drupe", None)
+    if session is None:
+        return
+    spawner.drupe = None
+    spawner.environment = {name: value for name, value in spawner.environment.items() if name not in session.names}
+    error = await session.end()
+    if error is not None:
+        spawner.log.debug("the lease of %s was not returned: %s", spawner.user.name, error)
+
+
+def docker_host_config(spawner):
+    """The device files, processors and NVIDIA GPUs of the lease, as Docker wants them.
+
+    A container has no other devices then: what was leased is enforced, not only told by masks. A number of processors
+    (DRUPE_HOST_THREADS) becomes a limit of the container.
+    """
+    session = getattr(spawner, "drupe", None)
+    if session is None or session.lease is None:
+        return {}
+    config, env = {}, session.lease.env
+    nodes = sorted({node for device in session.lease.devices for node in device.get("nodes") or []})
+    nvidia = [node for node in nodes if node.startswith("/dev/nvidia")]
+    others = [node for node in nodes if node not in nvidia]
+    if others:
+        config["devices"] = [f"{node}:{node}:rw" for node in others]
+    if nvidia:
+        config["device_requests"] = [{"Driver": "nvidia", "Capabilities": [["gpu"]],
+                                      "DeviceIDs": env.get("CUDA_VISIBLE_DEVICES", "").split(",")}]
+    if env.get("DRUPE_HOST_THREADS", "").isdigit():
+        config["nano_cpus"] = int(env["DRUPE_HOST_THREADS"]) * 1_000_000_000
+    return config

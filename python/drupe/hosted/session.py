@@ -1,0 +1,98 @@
+"""A lease for coroutines: asked for in a thread, given up with the task that waits, held by a process in the end."""
+import asyncio
+import threading
+
+from drupe.hosted.client import Broker, BrokerError
+
+
+async def in_thread(function, *arguments):
+    """Run what blocks in a thread of its own: a pool would fill with users who wait for devices."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+
+    def settle(result, error):
+        if not done.done():
+            done.set_exception(error) if error else done.set_result(result)
+
+    def work():
+        try:
+            outcome = function(*arguments), None
+        except Exception as error:
+            outcome = None, error
+        try:
+            loop.call_soon_threadsafe(settle, *outcome)
+        except RuntimeError:
+            pass  # the loop has ended meanwhile, and with it who asked
+
+    threading.Thread(target=work, name="drupe-broker", daemon=True).start()
+    return await done
+
+
+class Session:
+    """One lease: `position` and `ticket` while it waits, `lease` once it is there."""
+
+    def __init__(self, path=None):
+        self.broker = Broker(path)
+        self.lease = self.position = self._ticket = None
+        self._abandoned = False
+        self._lock = threading.Lock()
+
+    async def ask(self, waiting=None, **want):
+        """Lease as Broker.lease() does. A task that is cancelled leaves the queue and keeps no lease."""
+        try:
+            await in_thread(self._ask, waiting, want)
+        except asyncio.CancelledError:
+            with self._lock:
+                self._abandoned, ticket = True, self._ticket
+            threading.Thread(target=self._abandon, args=(ticket,), name="drupe-broker", daemon=True).start()
+            raise
+        return self.lease
+
+    def _ask(self, waiting, want):
+        def told(position, ticket):
+            with self._lock:
+                self.position, self._ticket, abandoned = position, ticket, self._abandoned
+            if abandoned:
+                raise BrokerError("nobody waits for this any more", "given-up")
+            if waiting:
+                waiting(position)
+
+        try:
+            lease = self.broker.lease(waiting=told, **want)
+        except BrokerError:
+            if self._ticket and self._abandoned:
+                self._abandon(self._ticket)
+            raise
+        with self._lock:
+            self.lease, self.position, self._ticket = lease, None, None
+            abandoned = self._abandoned
+        if abandoned:
+            self._return()
+
+    def _abandon(self, ticket):
+        try:
+            if ticket:
+                self.broker.give_up(ticket)
+        except BrokerError:
+            pass  # the broker is gone, or has forgotten it
+
+    def _return(self):
+        """The error when the lease cannot be returned: mostly it has ended with its process."""
+        with self._lock:
+            lease, self.lease = self.lease, None
+        try:
+            if lease:
+                self.broker.give_back(lease.id)
+        except BrokerError as error:
+            return error
+        return None
+
+    async def adopt(self, pid):
+        """The process that holds the lease from now on; this one did until now."""
+        await in_thread(self.broker.adopt, self.lease.id, pid)
+
+    async def end(self):
+        """Return the lease; the error when it had ended before."""
+        error = await in_thread(self._return)
+        self.broker.close()
+        return error
