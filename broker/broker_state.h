@@ -183,7 +183,7 @@ struct bk_broker {
     double offset; /* of that clock to CLOCK_BOOTTIME */
     char boot[40]; /* the boot id */
     char tag[12];  /* begins the ids of this run */
-    uint64_t serial, pass;
+    uint64_t serial, pass, look;
     drupe_map users, uids, leases, tickets, holders;
     bk_lease *first_lease;
     bk_ticket *first_ticket, **last_ticket;

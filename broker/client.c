@@ -313,7 +313,7 @@ drupe_status bk_listen(bk_broker *broker)
         return drupe_error_set(DRUPE_E_INVALID, "The socket's path %s is too long: %zu bytes are the most.",
                                path, sizeof address.sun_path - 1);
     }
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     DRUPE_TRY(folder_make(path));
     if (answers(&address))
         return drupe_error_set(DRUPE_E_BUSY, "Another broker answers at %s: stop it first.", path);

@@ -61,24 +61,33 @@ void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket)
 
 /* --- The order ------------------------------------------------------------------------------------------ */
 
+/* The user's first ticket in this look. */
+static void user_prepare(bk_broker *broker, bk_user *user, const bk_ticket *ticket, uint64_t look)
+{
+    user->look = look;
+    user->jumped = false;
+    user->oldest = ticket->serial;
+    /* Less than a second of one device is no difference. */
+    for (unsigned kind = 0; kind < BK_KINDS; kind++) {
+        user->used[kind] = floor(bk_user_history(broker, user, (bk_kind)kind));
+    }
+}
+
 /* Find who goes by patience, and what everybody has used: before a pass. */
 static void order_prepare(bk_broker *broker)
 {
-    for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
-        ticket->user->jumped = false;
-        ticket->user->oldest = 0;
-    }
+    uint64_t look = ++broker->look;
     broker->queue_due = INFINITY;
     for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
-        double when = fmax(ticket->asked, ticket->user->jumped_at) + broker->config.patience;
-        ticket->first = !ticket->user->jumped && broker->now >= when && ticket->waits;
-        if (ticket->first) ticket->user->jumped = true;
+        bk_user *user = ticket->user;
+        if (user->look != look) user_prepare(broker, user, ticket, look);
+        double when = fmax(ticket->asked, user->jumped_at) + broker->config.patience;
+        ticket->first = !user->jumped && broker->now >= when && ticket->waits;
+        if (ticket->first) user->jumped = true;
         if (when > broker->now) broker->queue_due = fmin(broker->queue_due, when);
-        /* Less than a second of one device is no difference. */
-        ticket->used = floor(bk_user_history(broker, ticket->user, ticket->want.kind));
+        ticket->used = user->used[ticket->want.kind];
         /* What is to be resumed has the place of its user's oldest ask, and comes before that. */
-        if (ticket->user->oldest == 0) ticket->user->oldest = ticket->serial;
-        ticket->rank = ticket->lease ? 2 * ticket->user->oldest - 1 : 2 * ticket->serial;
+        ticket->rank = ticket->lease ? 2 * user->oldest - 1 : 2 * ticket->serial;
     }
 }
 
@@ -171,6 +180,21 @@ static bool serve(bk_broker *broker, bk_ticket *ticket, queue_pass *pass)
     return bk_grant(broker, ticket, &holding);
 }
 
+/* Leave out all that want what is not there. */
+static size_t heap_sift(bk_ticket **heap, size_t count, const queue_pass *pass)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bk_ticket *ticket = heap[i];
+        if (ticket->first || !hopeless(pass, &ticket->want))
+            heap[kept++] = ticket;
+        else
+            ticket->failed = pass->number;
+    }
+    for (size_t i = kept / 2; i-- > 0;) heap_sink(heap, kept, i);
+    return kept;
+}
+
 /* Serve one ticket; false when none can be. */
 static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, queue_pass *pass)
 {
@@ -182,8 +206,10 @@ static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, queue_pas
     for (size_t i = count / 2; i-- > 0;) heap_sink(heap, count, i);
     while (count) {
         bk_ticket *ticket = heap_pop(heap, &count);
+        unsigned known = pass->nfailed;
         if (serve(broker, ticket, pass)) return true;
         ticket->failed = pass->number;
+        if (pass->nfailed > known) count = heap_sift(heap, count, pass);
     }
     return false;
 }
@@ -200,7 +226,6 @@ void bk_queue_run(bk_broker *broker)
         return;
     }
     queue_pass pass = {.number = ++broker->pass};
-    order_prepare(broker);
     while (broker->first_ticket && bk_anything_free(broker) && pass_one(broker, heap, most, &pass)) continue;
     free(heap);
     broker->look_park = broker->first_ticket != NULL;
