@@ -457,6 +457,7 @@ def locks(devices):
 
 s, held = connect(), {}
 for step in range(r.randrange(20, 60)):
+    time.sleep(r.random() * 0.01)  # so that others come in between
     what = r.random()
     if what < 0.5:
         want = {"kind": r.choice(["cpu", "gpu", "any"]), "parts": r.choice([0, 1, 1, 2]),
@@ -497,6 +498,9 @@ def test_random_schedule(tmp_path):
             if len(running) > 6:
                 finished(running.pop(0))
             if number in (15, 30):
+                client = broker.client()
+                until(lambda: sum(len(one["devices"]) for one in client.ask("list")["leases"]) > 2
+                      or all(process.poll() is not None for process in running))
                 broker.kill()
                 broker.start()
         for process in running:
