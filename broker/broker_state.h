@@ -57,8 +57,7 @@ void bk_park_look(bk_broker *broker);
 bool bk_link_add(bk_broker *broker, bk_client *client, bk_lease *lease);
 void bk_link_drop(bk_link *link);
 
-/* --- Those who wait: fair_queue.c
- * ---------------------------------------------------------------------------- */
+/* --- Those who wait: ticket.c, fair_queue.c ------------------------------------------------------------- */
 
 struct bk_ticket {
     char id[24];
@@ -119,9 +118,7 @@ drupe_status bk_listen(bk_broker *broker) DRUPE_MUST_CHECK;
 void bk_clients_flush(bk_broker *broker);
 void bk_clients_bury(bk_broker *broker);
 
-/* --- Requests: request.c, ask.c, grant.c, listing.c, metrics.c, packets.c
- * ----------------------------------------------------------------
- */
+/* --- Requests: request.c, ask.c, grant.c, listing.c, metrics.c ------------------------------------------ */
 
 /* Answer one packet of a client. */
 void bk_request(bk_broker *broker, bk_client *client, const char *bytes, size_t size);
@@ -141,8 +138,7 @@ json_t *bk_reply_metrics(bk_broker *broker, bool names);
 /* `object` receives `value`, taken, under `name`; nothing happens without memory. */
 void bk_set(json_t *object, const char *name, json_t *value);
 
-/* --- Files: journal.c, recover.c
- * ----------------------------------------------------------------------------------- */
+/* --- Files: journal.c, recover.c ------------------------------------------------------------------------ */
 
 typedef struct bk_journal {
     int folder, fd, lock;
@@ -169,8 +165,7 @@ bool bk_journal_compact(bk_broker *broker);
 void bk_journal_line(drupe_text *text, json_t *line);
 void bk_journal_close(bk_broker *broker);
 
-/* --- All of it: event_loop.c
- * ---------------------------------------------------------------------------------- */
+/* --- All of it: event_loop.c ---------------------------------------------------------------------------- */
 
 typedef struct bk_counts {
     uint64_t requests, granted, refused, parked, resumed, overflows, ended[BK_ENDS], waited;

@@ -28,12 +28,15 @@ MACHINE = {
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can play other users")
 
 
+def open_to_all(path):
+    """pytest's folders are for this user alone: others must reach the socket."""
+    for folder in (path, *(one for one in path.parents if "pytest-" in str(one))):
+        folder.chmod(0o755)
+
+
 @pytest.fixture
 def broker(tmp_path):
-    tmp_path.chmod(0o755)
-    for folder in tmp_path.parents:  # pytest's folders are for this user alone: others must reach the socket
-        if folder.owner() == tmp_path.owner() and len(folder.parts) > 2 and not folder.stat().st_mode & 1:
-            folder.chmod(folder.stat().st_mode | 0o011)
+    open_to_all(tmp_path)
     with Broker(tmp_path, MACHINE) as started:
         yield started
 
@@ -347,10 +350,25 @@ def test_fairness(broker):
 
 
 @needs_root
+def test_ordinary_user(tmp_path):
+    """The broker needs no privileges: it watches processes of others, too."""
+    open_to_all(tmp_path)
+    os.chown(tmp_path, ALICE, ALICE)
+    with Broker(tmp_path, MACHINE, user=ALICE, group=ALICE, extra_groups=[]) as broker:
+        alice, bob = broker.person(ALICE), broker.person(BOB)
+        mine = alice.ask("lease", want={"profile": "gpu"})["lease"]
+        bob.ask("lease", want={"profile": "gpu"})
+        alice.ask("lease", want={"profile": "gpu"}, wait=True)
+        bob.kill()
+        assert alice.event("granted")["devices"]
+        broker.kill()
+        broker.start()
+        assert mine in [one["lease"] for one in broker.client().ask("list")["leases"]]
+
+
+@needs_root
 def test_connections_of_a_user(tmp_path):
-    tmp_path.parent.parent.chmod(0o755)
-    tmp_path.parent.chmod(0o755)
-    tmp_path.chmod(0o755)
+    open_to_all(tmp_path)
     with Broker(tmp_path, {**MACHINE, "limits": {"connections": 2}}) as broker:
         alice = [broker.person(ALICE) for _ in range(2)]
         for one in alice:
