@@ -57,8 +57,7 @@ void bk_park_look(bk_broker *broker);
 bool bk_link_add(bk_broker *broker, bk_client *client, bk_lease *lease);
 void bk_link_drop(bk_link *link);
 
-/* --- Those who wait: fair_queue.c
- * ---------------------------------------------------------------------------- */
+/* --- Those who wait: ticket.c, fair_queue.c ------------------------------------------------------------- */
 
 struct bk_ticket {
     char id[24];
@@ -85,7 +84,7 @@ unsigned bk_queue_position(bk_broker *broker, const bk_ticket *ticket);
 /* Whether somebody waits for what this lease has. */
 bool bk_queue_wants(const bk_broker *broker, const bk_lease *lease);
 
-/* --- Clients: client.c ---------------------------------------------------------------------------------- */
+/* --- Clients: client.c, packets.c ----------------------------------------------------------------------- */
 
 typedef struct bk_packet {
     struct bk_packet *next;
@@ -119,8 +118,7 @@ drupe_status bk_listen(bk_broker *broker) DRUPE_MUST_CHECK;
 void bk_clients_flush(bk_broker *broker);
 void bk_clients_bury(bk_broker *broker);
 
-/* --- Requests: request.c, ask.c, listing.c ----------------------------------------------------------------
- */
+/* --- Requests: request.c, ask.c, grant.c, listing.c, metrics.c ------------------------------------------ */
 
 /* Answer one packet of a client. */
 void bk_request(bk_broker *broker, bk_client *client, const char *bytes, size_t size);
@@ -140,8 +138,7 @@ json_t *bk_reply_metrics(bk_broker *broker, bool names);
 /* `object` receives `value`, taken, under `name`; nothing happens without memory. */
 void bk_set(json_t *object, const char *name, json_t *value);
 
-/* --- Files: journal.c, recover.c
- * ----------------------------------------------------------------------------------- */
+/* --- Files: journal.c, recover.c ------------------------------------------------------------------------ */
 
 typedef struct bk_journal {
     int folder, fd, lock;
@@ -168,8 +165,7 @@ bool bk_journal_compact(bk_broker *broker);
 void bk_journal_line(drupe_text *text, json_t *line);
 void bk_journal_close(bk_broker *broker);
 
-/* --- All of it: event_loop.c
- * ---------------------------------------------------------------------------------- */
+/* --- All of it: event_loop.c ---------------------------------------------------------------------------- */
 
 typedef struct bk_counts {
     uint64_t requests, granted, refused, parked, resumed, overflows, ended[BK_ENDS], waited;
@@ -183,7 +179,7 @@ struct bk_broker {
     double offset; /* of that clock to CLOCK_BOOTTIME */
     char boot[40]; /* the boot id */
     char tag[12];  /* begins the ids of this run */
-    uint64_t serial, pass;
+    uint64_t serial, pass, look;
     drupe_map users, uids, leases, tickets, holders;
     bk_lease *first_lease;
     bk_ticket *first_ticket, **last_ticket;

@@ -144,9 +144,12 @@ class Person(Conversation):
 
 
 class Broker:
-    """The program, with a folder for its files. A context manager: at the end nothing of it is left."""
+    """The program, with a folder for its files. A context manager: at the end nothing of it is left.
 
-    def __init__(self, folder, config):
+    `options` are those of subprocess.Popen, such as the user that it runs as."""
+
+    def __init__(self, folder, config, **options):
+        self.options = options
         self.folder = pathlib.Path(folder)
         self.path = str(self.folder / "socket")
         self.config = self.folder / "config.json"
@@ -158,7 +161,8 @@ class Broker:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([program(), "--config", str(self.config), "--socket", self.path,
-                                             "--state", str(self.folder / "state")], stderr=log)
+                                             "--state", str(self.folder / "state")], stderr=log,
+                                            **self.options)
         end = time.monotonic() + PATIENCE
         while True:
             try:
