@@ -1,5 +1,6 @@
 // Complex numbers: a struct of two floats. Products are added and never subtracted: where one part is a sum of products
-// and the other a difference, GCC 12 makes one instruction of both that rounds once, whatever -ffp-contract says.
+// and the other a difference, GCC 12 makes one instruction of both that rounds once, whatever -ffp-contract says. A
+// minus is not enough in a quotient, where GCC finds the difference behind it.
 
 // clang-format off
 //: complex_$R : | T = complexes
@@ -40,17 +41,20 @@ static inline $C drupe_mul_$T($C a, $C b)
     return drupe_complex_$R(a.re * b.re + -a.im * b.im, a.re * b.im + a.im * b.re);
 }
 
-//: div_$T : complex_$R fabs_$R | T = complexes
+//: flip_$T : bits_$T of_bits_$T | T = floats
+static inline $C drupe_flip_$T($C x) { return drupe_of_bits_$T(drupe_bits_$T(x) ^ ($U)1 << (8 * sizeof x - 1)); }
+
+//: div_$T : complex_$R fabs_$R flip_$R | T = complexes
 static inline $C drupe_div_$T($C a, $C b)
 {
     $P real = drupe_fabs_$R(b.re), imag = drupe_fabs_$R(b.im);
     if (real == 0 && imag == 0) return drupe_complex_$R(a.re / real, a.im / real);
     if (real >= imag) {
         $P ratio = b.im / b.re, scale = 1 / (b.re + b.im * ratio);
-        return drupe_complex_$R((a.re + a.im * ratio) * scale, (a.im + -a.re * ratio) * scale);
+        return drupe_complex_$R((a.re + a.im * ratio) * scale, (a.im + drupe_flip_$R(a.re) * ratio) * scale);
     }
     $P ratio = b.re / b.im, scale = 1 / (b.im + b.re * ratio);
-    return drupe_complex_$R((a.re * ratio + a.im) * scale, (a.im * ratio + -a.re) * scale);
+    return drupe_complex_$R((a.re * ratio + a.im) * scale, (a.im * ratio + drupe_flip_$R(a.re)) * scale);
 }
 
 //: exp_$T : complex_$R exp_$R sin_$R cos_$R | T = complexes
