@@ -3,6 +3,7 @@
  * A wrong value that is ignored looks like one that is obeyed, so it is an error where devices are listed or
  * chosen. The selector and amounts of memory, which name devices, are read by selector.c and limit.c; names
  * of files and programs are told by what opens them. */
+#include "base/machine.h"
 #include "core/device/device_room.h"
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,15 @@ bool drupe_settings_wipe(const char *value, uint32_t *when)
         if (!*value) return true;
         if (*value++ != ',') return false;
     }
+}
+
+uint32_t drupe_settings_wipe_now(void)
+{
+    const uint32_t always = DRUPE_WIPE_ALLOC | DRUPE_WIPE_FREE;
+    const char *value = getenv("DRUPE_MEMORY_WIPE");
+    uint32_t when;
+    if (!value || !*value) return drupe_machine_shared() ? always : 0;
+    return drupe_settings_wipe(value, &when) ? when : always; /* the mistake is told where devices are chosen */
 }
 
 static bool understands(const struct setting *setting, const char *value)
