@@ -5,6 +5,7 @@
  * of files and programs are told by what opens them. */
 #include "base/machine.h"
 #include "core/device/device_room.h"
+#include "driver/driver.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,7 +17,7 @@ static bool is_cache(const char *value)
     return strcasecmp(value, "on") == 0 || strcasecmp(value, "off") == 0;
 }
 
-static bool is_cache_size(const char *value)
+static bool is_bytes(const char *value)
 {
     uint64_t bytes;
     return drupe_amount_parse(value, NULL, &bytes);
@@ -30,6 +31,11 @@ static bool is_number(const char *value)
 static bool is_library(const char *value)
 {
     return strchr(value, '/') || strstr(value, ".so");
+}
+
+static bool is_seconds(const char *value)
+{
+    return is_number(value) && strlen(value) < 10;
 }
 
 static bool is_threads(const char *value)
@@ -53,7 +59,9 @@ static const struct setting {
 } settings[] = {
     {"DRUPE_BLAS", {"none"}, is_library, "\"none\", or the path of a library"},
     {"DRUPE_CACHE", {"0", "1"}, is_cache, "\"0\" or \"off\", or \"1\" or \"on\""},
-    {"DRUPE_CACHE_SIZE", {NULL}, is_cache_size, "a number of bytes such as \"256M\" or \"2G\""},
+    {"DRUPE_CACHE_SIZE", {NULL}, is_bytes, "a number of bytes such as \"256M\" or \"2G\""},
+    {"DRUPE_COMPILER_MEMORY", {"0"}, is_bytes, "a number of bytes such as \"8G\", or \"0\" for no limit"},
+    {"DRUPE_COMPILER_TIME", {"0"}, is_seconds, "a number of seconds, or \"0\" for no limit"},
     {"DRUPE_FORM", {"cpu", "gpu"}, NULL, "\"cpu\" or \"gpu\""},
     {"DRUPE_FUSE", {"0", "1", "steps"}, NULL, "\"0\", \"1\" or \"steps\""},
     {"DRUPE_FUSE_ABOVE", {NULL}, is_number, "a number of elements"},
@@ -105,6 +113,17 @@ static bool understands(const struct setting *setting, const char *value)
     return setting->good && setting->good(value);
 }
 
+/* What the variables say was understood. */
+static void compilers_limit(void)
+{
+    const char *time = getenv("DRUPE_COMPILER_TIME"), *memory = getenv("DRUPE_COMPILER_MEMORY");
+    uint64_t seconds, bytes;
+    drupe_compiler_limits_get(&seconds, &bytes);
+    if (time && *time) seconds = strtoull(time, NULL, 10);
+    if (memory && *memory && !drupe_amount_parse(memory, NULL, &bytes)) return;
+    drupe_compiler_limits(seconds, bytes);
+}
+
 drupe_status drupe_settings_check(void)
 {
     DRUPE_TRY(drupe_selector_check());
@@ -116,6 +135,7 @@ drupe_status drupe_settings_check(void)
         return drupe_error_set(DRUPE_E_INVALID, "%s=%.80s cannot be understood. Write %s, or unset it.",
                                settings[i].name, value, settings[i].allowed);
     }
+    compilers_limit();
     atomic_store_explicit(&understood, true, memory_order_relaxed);
     return DRUPE_OK;
 }
