@@ -3,9 +3,6 @@ import contextlib
 import os
 import pathlib
 import stat
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
@@ -102,3 +99,82 @@ def test_compilers_have_limits_by_default(fresh, tmp_path):
     ("DRUPE_COMPILER_TIME", "long", "a number of seconds"), ("DRUPE_COMPILER_MEMORY", "much", "8G")])
 def test_limits_that_cannot_be_understood(fresh, name, value, allowed):
     assert allowed in fresh(BUILD.replace("BuildError", "InvalidArgumentError"), **{name: value}).stdout
+
+
+# --- Caches ---------------------------------------------------------------------------------------------------
+
+KEPT = """
+    import drupe
+    from drupe import _engine, program
+    built = program.build("kernel void one(int *a) { a[0] = 1; }", "host", language="c")
+    _engine._cache_flush(60)
+    info = program.cache_info()
+    print(info["stored"], info["hits"], info["rejected"], info["reason"])
+"""
+
+
+@pytest.fixture
+def cached(fresh, tmp_path):
+    """Build a program with this folder as the cache; what was stored, found and rejected, and why there is none."""
+    def run():
+        result = fresh(KEPT, DRUPE_CACHE="1", DRUPE_CACHE_DIR=str(tmp_path / "cache"))
+        assert result.returncode == 0 and not result.stderr, result.stderr
+        stored, hits, rejected, reason = result.stdout.rstrip("\n").split(" ", 3)
+        return int(stored), int(hits), int(rejected), reason
+
+    run.folder = tmp_path / "cache" / "programs"
+    return run
+
+
+def test_what_is_kept_is_private(cached):
+    old = os.umask(0)
+    try:
+        assert cached()[:3] == (1, 0, 0)
+    finally:
+        os.umask(old)
+    paths = [cached.folder, cached.folder.parent, *cached.folder.iterdir()]
+    assert [path.name for path in paths if path.stat().st_mode & 0o077] == []
+    cached.folder.chmod(0o755)
+    assert cached()[:3] == (0, 1, 0)
+    assert stat.S_IMODE(cached.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_folder_that_others_may_write_to_is_refused(cached, mode):
+    cached.folder.mkdir(parents=True)
+    cached.folder.chmod(mode)
+    assert cached() == (0, 0, 0, f"The folder {cached.folder} may be written to by others: chmod go-w makes it private.")
+    assert list(cached.folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_what_belongs_to_another_user_is_refused(cached):
+    cached()
+    entry = next(path for path in cached.folder.iterdir() if path.name != "CACHEDIR.TAG")
+    os.chown(entry, 12345, 12345)
+    assert cached()[:3] == (1, 0, 1)  # built again, in its place
+    assert entry.stat().st_uid == os.geteuid()
+    os.chown(cached.folder, 12345, 12345)
+    assert cached() == (0, 0, 0, f"The folder {cached.folder} belongs to another user.")
+
+
+@pytest.mark.parametrize("change", ["writable", "link"])
+def test_a_foreign_file_is_not_loaded(cached, tmp_path, change):
+    cached()
+    entry = next(path for path in cached.folder.iterdir() if path.name != "CACHEDIR.TAG")
+    if change == "writable":
+        entry.chmod(0o666)
+    else:
+        entry.rename(tmp_path / "elsewhere")
+        entry.symlink_to(tmp_path / "elsewhere")
+    assert cached()[:3] == (1, 0, 1)
+    assert not entry.is_symlink() and stat.S_IMODE(entry.stat().st_mode) == 0o600
+
+
+def test_no_folder_of_all_people_is_used(fresh, tmp_path):
+    """Compilers work in a folder of their own below TMPDIR, which is gone when they end."""
+    path = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; stat -c %a "${2%/*}" >&2; exit 1')
+    (tmp_path / "shared").mkdir()
+    result = fresh(BUILD, DRUPE_CC=path, DRUPE_CACHE="0", TMPDIR=str(tmp_path / "shared"))
+    assert "\n700\n" in result.stdout, result.stdout + result.stderr
+    assert list((tmp_path / "shared").iterdir()) == []
