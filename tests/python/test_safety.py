@@ -143,7 +143,8 @@ def test_what_is_kept_is_private(cached):
 def test_a_folder_that_others_may_write_to_is_refused(cached, mode):
     cached.folder.mkdir(parents=True)
     cached.folder.chmod(mode)
-    assert cached() == (0, 0, 0, f"The folder {cached.folder} may be written to by others: chmod go-w makes it private.")
+    reason = f"The folder {cached.folder} may be written to by others: chmod go-w makes it private."
+    assert cached() == (0, 0, 0, reason)
     assert list(cached.folder.iterdir()) == []
 
 
