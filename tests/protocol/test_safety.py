@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import support
@@ -26,12 +27,78 @@ def test_a_gpu_is_scrubbed_when_the_kernel_ends(spec_folder, tmp_path, hub):
     assert "was not overwritten" not in log.read_text()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
+STRANGER = 1954321
+TRY = """
+import os, socket, sys
+
+def refused(what, function, *arguments):
+    try:
+        function(*arguments)
+        print(what, "is open")
+    except PermissionError:
+        pass
+
+def connect(path):
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(path)
+
+pid, file, handle, *sockets = sys.argv[1:]
+os.stat(file)  # it is its own mode that counts here, not that of its folder
+refused("the connection file", open, file)
+for path in sockets:
+    refused(path, connect, path)
+for name in ("environ", "mem", "maps"):
+    refused(name, open, f"/proc/{pid}/{name}", "rb")
+refused("the process", os.kill, int(pid), 15)
+refused("its priority", os.setpriority, os.PRIO_PROCESS, int(pid), 19)
+
+import drupe.memory
+try:
+    drupe.memory.IPCOpenMemHandle(bytes.fromhex(handle), "host")
+    print("its device memory is open")
+except drupe.DeviceError:
+    pass
+print("done")
+"""
+
+
+def as_stranger(*arguments, **options):
+    return subprocess.Popen([sys.executable, *arguments], user=STRANGER, group=STRANGER, extra_groups=[], cwd="/",
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+
+
+@only_root
+def test_another_user_reaches_nothing(spec_folder):
+    """Neither what the kernel says, nor its memory, nor its process. The folder lets everybody in."""
+    with tempfile.TemporaryDirectory(prefix="dk") as folder:
+        os.chmod(folder, 0o755)
+        kernel = support.Kernel(spec_folder, {"JUPYTERHUB_API_TOKEN": "a-token"}, transport="ipc",
+                                ip=os.path.join(folder, "k"))
+        try:
+            run = kernel.run("import drupe.memory as dm\nheld = dm.MemoryUSMDevice(b'secret' * 10000, device='host')\n"
+                             "dm.IPCGetMemHandle(held).hex()", timeout=60)
+            info = kernel.manager.get_connection_info()
+            sockets = ["%s-%s" % (info["ip"], info[port]) for port in info if port.endswith("_port")]
+            assert len(sockets) == 5 and all(map(os.path.exists, sockets))
+            home = pathlib.Path(folder, "home")
+            home.mkdir()
+            os.chown(home, STRANGER, STRANGER)
+            handle = run.result.strip("'")
+            other = as_stranger("-c", TRY, str(kernel.pid), kernel.manager.connection_file, handle, *sockets,
+                                env={**os.environ, "HOME": str(home), "DRUPE_DEVICES": "host"})
+            text, _ = other.communicate(timeout=120)
+            assert text == "done\n"
+            assert kernel.run("held.tobytes().count(b'secret')").result == "10000"
+        finally:
+            kernel.close()
+
+
+@only_root
 def test_nothing_of_others_is_shown(spec_folder):
     """Neither in reports of devices and memory, nor by the doctor, nor in figures of usage."""
-    other = subprocess.Popen([sys.executable, "-c", "import time; x = b'x' * (300 << 20); print(1, flush=True); "
-                              "time.sleep(1000)", "work-of-alice"], user=1954321, group=1954321, extra_groups=[],
-                             stdout=subprocess.PIPE)
+    other = as_stranger("-c", "import time; x = b'x' * (300 << 20); print(1, flush=True); time.sleep(1000)",
+                        "work-of-alice")
     kernel = support.Kernel(spec_folder, {"JUPYTERHUB_API_TOKEN": "a-token"})
     try:
         other.stdout.read(1)
@@ -46,7 +113,7 @@ def test_nothing_of_others_is_shown(spec_folder):
         raw.close()
         texts.append(json.dumps(usage))
         for text in texts:
-            assert "work-of-alice" not in text and "1954321" not in text
+            assert "work-of-alice" not in text and str(STRANGER) not in text
         assert usage["kernel_memory"] < 300 << 20  # it has the kernel's own and its children's
     finally:
         other.kill()
