@@ -25,6 +25,7 @@ def test_a_gpu_is_scrubbed_when_the_kernel_ends(spec_folder, tmp_path, hub):
     kernel.close()
     assert ("local memory of opencl:gpu:0 overwritten" in log.read_text()) == hub
     assert "was not overwritten" not in log.read_text()
+    assert not log.stat().st_mode & 0o077
 
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
