@@ -6,6 +6,7 @@ import sys
 import tomllib
 
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -104,3 +105,18 @@ def test_what_dockerfiles_copy_exists():
                 assert (ROOT / source).exists(), f"{path.name}: {source}"
                 assert source == "." or any(pathlib.PurePath(source).match(one) or source.startswith(one + "/")
                                             for one in left_in), f"{path.name}: .dockerignore leaves {source} out"
+
+
+def test_compose():
+    """No service is privileged, only the loopback interface listens, and images have versions."""
+    services = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
+    assert set(services) == {"broker", "hub"}
+    for name, service in services.items():
+        assert not service.get("privileged"), name
+        assert re.search(r":\d+\.\d+\.\d+$", service["image"]), name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert not source.startswith("./") or source == "./broker.json", f"{name}: {source} is made by README.md"
+    assert services["broker"]["cap_drop"] == ["ALL"] and services["broker"]["network_mode"] == "none"
+    compile((DOCKER / "jupyterhub_config.py").read_text(), "jupyterhub_config.py", "exec")

@@ -27,7 +27,7 @@ EPOCH = "1767225600"
 LEFT_BEHIND = {
     "lists of apt": "ls /var/lib/apt/lists",
     "caches": "find / -xdev -type d ( -path '*/.cache/pip' -o -path /var/cache/apt/archives -o -name __host__ )",
-    "settings of this machine": "find /etc/pip.conf /etc/apt/apt.conf.d/99host /host -size +0",
+    "settings of this machine": "find /etc/pip.conf /etc/apt/apt.conf.d/99host /host -type f -size +0",
     "files that everybody may write to": "find / -xdev -type f -perm -o+w -not -path '/proc/*' -not -path '/sys/*'",
     "files of the user outside of home": "find / -xdev -user 1000 -not -path '/home/*' -not -path '/proc/*'",
 }
