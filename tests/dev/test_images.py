@@ -1,4 +1,5 @@
 """docker/: what is true of each Dockerfile, and of the files beside them."""
+import ast
 import pathlib
 import re
 import subprocess
@@ -120,3 +121,14 @@ def test_compose():
             assert not source.startswith("./") or source == "./broker.json", f"{name}: {source} is made by README.md"
     assert services["broker"]["cap_drop"] == ["ALL"] and services["broker"]["network_mode"] == "none"
     compile((DOCKER / "jupyterhub_config.py").read_text(), "jupyterhub_config.py", "exec")
+
+
+def test_containers_of_one_user_do_not_reach_the_broker():
+    """The broker knows people by their user ids, and all these containers have the same one."""
+    assert re.search(r"^USER 1000:1000$", (DOCKER / "Dockerfile").read_text(), re.M)
+    calls = ast.parse((DOCKER / "jupyterhub_config.py").read_text()).body
+    values = {ast.unparse(one.targets[0]): ast.unparse(one.value) for one in calls if isinstance(one, ast.Assign)}
+    assert values["c.DockerSpawner.volumes"] == "{'drupe-home-{username}': '/home/drupe'}"
+    assert "drupe.sock" not in str(values) and "/run/drupe" not in str(values)
+    assert "'no-new-privileges'" in values["c.DockerSpawner.extra_create_kwargs"]
+    assert "'cap_drop': ['ALL']" in values["c.DockerSpawner.extra_create_kwargs"]
