@@ -29,8 +29,8 @@ void drupe_hash_add(drupe_hash *hash, const void *bytes, size_t size);
 drupe_status drupe_folders_make(const char *path);
 
 /* Open a folder that belongs to this user and that nobody else may write to; `make` creates it (0700), and
- * those above it. Who else may read it may no more (0700), where that can be changed. DRUPE_E_NOT_FOUND when it is missing, DRUPE_E_INVALID when it is another's or open to
- * others. */
+ * those above it. Who else may read it may no more (0700), where that can be changed. DRUPE_E_NOT_FOUND when
+ * it is missing, DRUPE_E_INVALID when it is another's or open to others. */
 drupe_status drupe_folder_open(const char *path, bool make, int *folder) DRUPE_MUST_CHECK;
 
 /* The whole of a regular file of this user, malloc'ed, *taken* by the caller; at most `limit` bytes. `used`

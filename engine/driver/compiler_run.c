@@ -1,7 +1,7 @@
 /* Compilers that are programs of the machine.
  *
- * A source text can keep a compiler busy for ever, or have it take all memory and fill a disk. On a machine of
- * many people that is everybody's, so each compiler runs within limits. */
+ * A source text can keep a compiler busy for ever, or have it take all memory and fill a disk. On a machine
+ * of many people that is everybody's, so each compiler runs within limits. */
 #include "driver/driver.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static drupe_status exceeded(drupe_text *output, const char *advice, const char 
 {
     const drupe_error error = *drupe_error_last();
     drupe_text_clear(output);
-    drupe_text_printf(output, "%.900s Make the program smaller, or set %s to more than %s.", error.text, advice,
-                      most);
+    drupe_text_printf(output, "%.900s Make the program smaller, or set %s to more than %s.", error.text,
+                      advice, most);
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "%s", drupe_text_get(output));
 }
 

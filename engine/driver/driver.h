@@ -1,5 +1,5 @@
-/* What living with vendors' drivers takes: their signal handlers, their compilers and what these print. guarded.h
- * has the memory that device work writes to.
+/* What living with vendors' drivers takes: their signal handlers, their compilers and what these print.
+ * guarded.h has the memory that device work writes to.
  *
  * Locks: signals.c and quiet.c have one each; neither is held while another is taken. Threads: quiet.c's
  * reads the pipe that stands in for descriptor 2, from the first build on. */
@@ -39,7 +39,8 @@ void drupe_interrupts_let_go(const drupe_interrupts *held); /* looks, too */
 void drupe_quiet_begin(void);
 void drupe_quiet_end(void);
 
-/* --- compiler_run.c: compilers that are programs of the machine ----------------------------------------------
+/* --- compiler_run.c: compilers that are programs of the machine
+ * ----------------------------------------------
  */
 
 /* From now on a compiler may take so many seconds and so many bytes of memory; 0: all that it wants. At first
@@ -47,8 +48,9 @@ void drupe_quiet_end(void);
 void drupe_compiler_limits(uint64_t most_seconds, uint64_t most_memory);
 void drupe_compiler_limits_get(uint64_t *most_seconds, uint64_t *most_memory);
 
-/* drupe_process_run() within these limits: who exceeds one is DRUPE_E_BUILD_FAILED, and the error says what to
- * do. */
-drupe_status drupe_compiler_run(const char *const *argv, drupe_span input, drupe_text *output) DRUPE_MUST_CHECK;
+/* drupe_process_run() within these limits: who exceeds one is DRUPE_E_BUILD_FAILED, and the error says what
+ * to do. */
+drupe_status drupe_compiler_run(const char *const *argv, drupe_span input,
+                                drupe_text *output) DRUPE_MUST_CHECK;
 
 #endif

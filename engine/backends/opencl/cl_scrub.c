@@ -1,9 +1,10 @@
 /* Local memory after the last work of a process.
  *
  * Drivers clear memory that they hand out, but no standard says that local memory is cleared between the
- * kernels of two processes, and on some devices the next one can read what is left. So a kernel takes all that a
- * work-group can have and writes zeros to it, in many more groups than the device runs at a time. Which
- * compute unit gets a group is the driver's affair: this makes what is left unlikely, and proves nothing. */
+ * kernels of two processes, and on some devices the next one can read what is left. So a kernel takes all
+ * that a work-group can have and writes zeros to it, in many more groups than the device runs at a time.
+ * Which compute unit gets a group is the driver's affair: this makes what is left unlikely, and proves
+ * nothing. */
 #include "opencl.h"
 #include <time.h>
 
@@ -50,8 +51,7 @@ static cl_int scrub_open(scrub *s, const drupe_cl_device *device)
     s->context = s->api->CreateContext(properties, 1, &device->id, NULL, NULL, &code);
     drupe_core_adoption_end(before, device->platform);
     if (code == CL_SUCCESS) s->queue = s->api->CreateCommandQueue(s->context, device->id, 0, &code);
-    if (code == CL_SUCCESS)
-        s->program = s->api->CreateProgramWithSource(s->context, 1, &lines, &size, &code);
+    if (code == CL_SUCCESS) s->program = s->api->CreateProgramWithSource(s->context, 1, &lines, &size, &code);
     if (code == CL_SUCCESS) code = s->api->BuildProgram(s->program, 1, &device->id, "", NULL, NULL);
     if (code == CL_SUCCESS) s->kernel = s->api->CreateKernel(s->program, "drupe_scrub", &code);
     return code;
@@ -99,6 +99,7 @@ drupe_status drupe_cl_device_scrub(drupe_device *device)
     if (over) scrub_close(&s);
     drupe_quiet_end();
     drupe_signals_restore();
-    if (!over) return drupe_error_set(DRUPE_E_TIMEOUT, "The device did not overwrite its local memory in time.");
+    if (!over)
+        return drupe_error_set(DRUPE_E_TIMEOUT, "The device did not overwrite its local memory in time.");
     return code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Overwriting local memory");
 }

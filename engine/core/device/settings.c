@@ -103,7 +103,8 @@ uint32_t drupe_settings_wipe_now(void)
     const char *value = getenv("DRUPE_MEMORY_WIPE");
     uint32_t when;
     if (!value || !*value) return drupe_machine_shared() ? always : 0;
-    return drupe_settings_wipe(value, &when) ? when : always; /* the mistake is told where devices are chosen */
+    return drupe_settings_wipe(value, &when) ? when
+                                             : always; /* the mistake is told where devices are chosen */
 }
 
 static bool understands(const struct setting *setting, const char *value)

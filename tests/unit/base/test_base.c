@@ -269,7 +269,8 @@ static void processes_that_cannot_start(void **state)
     (void)state;
     const char *const none[] = {"/no/such/program", NULL};
     drupe_text output = {0};
-    assert_int_equal(drupe_process_run(none, (drupe_span){NULL, 0}, UINT64_MAX, &output), DRUPE_E_UNAVAILABLE);
+    assert_int_equal(drupe_process_run(none, (drupe_span){NULL, 0}, UINT64_MAX, &output),
+                     DRUPE_E_UNAVAILABLE);
     assert_non_null(strstr(drupe_error_last()->text, "/no/such/program: No such file or directory"));
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none is left behind */
     drupe_text_clear(&output);

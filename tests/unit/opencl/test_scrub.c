@@ -29,7 +29,8 @@ static unsigned run(fixture *b, const char *name)
     const unsigned words = (unsigned)(info_number(b->device, DRUPE_INFO_LOCAL_MEM_SIZE) / sizeof count);
     assert_int_equal(try_program(b->context, b->device, text, NULL, NULL, &program), DRUPE_OK);
     assert_int_equal(try_kernel(program, name, &kernel), DRUPE_OK);
-    assert_int_equal(B->mem_alloc(b->context, b->device, DRUPE_MEM_DEVICE, sizeof count, 64, &found), DRUPE_OK);
+    assert_int_equal(B->mem_alloc(b->context, b->device, DRUPE_MEM_DEVICE, sizeof count, 64, &found),
+                     DRUPE_OK);
     drupe_submit s = {.queue = b->queue};
     assert_int_equal(B->submit_copy(&s, found, &count, sizeof count), DRUPE_OK);
     const drupe_arg args[] = {{.kind = DRUPE_ARG_LOCAL, .size = words * sizeof words},
@@ -77,5 +78,5 @@ static void every_device_can_be_asked(void **state)
     }
 }
 
-const struct CMUnitTest scrub_tests[] = {cmocka_unit_test(local_memory_is_overwritten),
-                                         cmocka_unit_test(every_device_can_be_asked), {0}};
+const struct CMUnitTest scrub_tests[] = {
+    cmocka_unit_test(local_memory_is_overwritten), cmocka_unit_test(every_device_can_be_asked), {0}};
