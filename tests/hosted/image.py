@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Build the image of docker/Dockerfile on a base made here, start it, and run the tour inside.
 
-usage: tests/hosted/image.py [--keep] [--base FOLDER] [--suite NAME]
+usage: tests/hosted/image.py [--keep] [--others] [--base FOLDER] [--suite NAME]
 
 Needs root, debootstrap and buildah, which it installs on a Debian. No registry of images is asked: debootstrap makes
 the base. Debian's and Python's packages come from where this machine gets its own: its settings of apt and pip are
 mounted while the image is built, and are not part of it. Everything lies in build/image, 5 GB, and goes at the end;
-the executed notebook stays as build/image/tour.ipynb. --base uses a base that was made before.
+the executed notebook stays as build/image/tour.ipynb. --base uses a base that was made before. --others builds the
+images of the other Dockerfiles, too.
 """
 import argparse
 import contextlib
@@ -27,7 +28,7 @@ EPOCH = "1767225600"
 LEFT_BEHIND = {
     "lists of apt": "ls /var/lib/apt/lists",
     "caches": "find / -xdev -type d ( -path '*/.cache/pip' -o -path /var/cache/apt/archives -o -name __host__ )",
-    "settings of this machine": "find /etc/pip.conf /etc/apt/apt.conf.d/99host /host -type f -size +0",
+    "settings of this machine": "find /etc/pip.conf /etc/apt/apt.conf.d/99host /root/.npmrc /host -type f -size +0",
     "files that everybody may write to": "find / -xdev -type f -perm -o+w -not -path '/proc/*' -not -path '/sys/*'",
     "files of the user outside of home": "find / -xdev -user 1000 -not -path '/home/*' -not -path '/proc/*'",
 }
@@ -89,11 +90,11 @@ def mirror():
 def settings():
     """Files for the time of the build, as (path here, path there)."""
     folder = WORK / "host"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     mounts = []
     lines = output("apt-config", "dump").splitlines() if shutil.which("apt-config") else []
     kept = [line for line in lines if re.match(r"Acquire::(http|https|ftp|Retries|Check)", line)]
-    pip = ["[global]", "timeout = 120", "retries = 10"]
+    pip, npm = ["[global]", "timeout = 120", "retries = 10"], []
     for line in output(sys.executable, "-m", "pip", "config", "list").splitlines():
         name, _, value = line.partition("=")
         name = name.rpartition(".")[2]
@@ -103,7 +104,9 @@ def settings():
         mounts.append((AUTHORITIES, "/host/authorities.crt"))
         pip.append("cert = /host/authorities.crt")
         kept.append('Acquire::https::CAInfo "/host/authorities.crt";')
-    for name, text, there in (("pip.conf", pip, "/etc/pip.conf"), ("apt.conf", kept, "/etc/apt/apt.conf.d/99host")):
+        npm.append("cafile = /host/authorities.crt")
+    for name, text, there in (("pip.conf", pip, "/etc/pip.conf"), ("apt.conf", kept, "/etc/apt/apt.conf.d/99host"),
+                              ("npmrc", npm, "/root/.npmrc")):
         (folder / name).write_text("\n".join(text) + "\n")
         mounts.append((folder / name, there))
     return [argument for here, there in mounts for argument in ("--volume", f"{here}:{there}:ro")]
@@ -181,6 +184,7 @@ def clean():
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", action="store_true", help="leave the image in build/image/store")
+    parser.add_argument("--others", action="store_true", help="build the other Dockerfiles, too")
     parser.add_argument("--base", help="the folder of a base that debootstrap made")
     parser.add_argument("--suite", default="bookworm", help="Debian's release")
     options = parser.parse_args(arguments)
@@ -197,6 +201,9 @@ def main(arguments):
         with step("the tour inside"):
             tour(name)
         size, problems = inspect(name)
+        for path in sorted((ROOT / "docker").glob("Dockerfile.*")) if options.others else []:
+            with step(path.name):
+                build(path.name, f"localhost/drupe-{path.suffix[1:]}", "localhost/drupe")
         say(f"the image has {size / 1e6:.0f} MB of files")
         for problem in problems:
             say(f"FAIL {problem}")
