@@ -53,6 +53,7 @@ drupe_status drupe_folder_open(const char *path, bool make, int *folder)
         status = drupe_error_set(
             DRUPE_E_INVALID, "The folder %s may be written to by others: chmod go-w makes it private.", path);
     }
+    if (status == DRUPE_OK && about.st_mode & (S_IRWXG | S_IRWXO)) (void)fchmod(fd, 0700);
     if (status == DRUPE_OK)
         *folder = fd;
     else

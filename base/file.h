@@ -29,8 +29,8 @@ void drupe_hash_add(drupe_hash *hash, const void *bytes, size_t size);
 drupe_status drupe_folders_make(const char *path);
 
 /* Open a folder that belongs to this user and that nobody else may write to; `make` creates it (0700), and
- * those above it. DRUPE_E_NOT_FOUND when it is missing, DRUPE_E_INVALID when it is another's or open to
- * others. */
+ * those above it. Who else may read it may no more (0700), where that can be changed. DRUPE_E_NOT_FOUND when
+ * it is missing, DRUPE_E_INVALID when it is another's or open to others. */
 drupe_status drupe_folder_open(const char *path, bool make, int *folder) DRUPE_MUST_CHECK;
 
 /* The whole of a regular file of this user, malloc'ed, *taken* by the caller; at most `limit` bytes. `used`
@@ -73,8 +73,28 @@ char *drupe_process_find(const char *name);
 drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
                                drupe_text *output) DRUPE_MUST_CHECK;
 
+/* What such a process, and each that it starts, may take at most. 0: no limit but those of this process. */
+typedef struct drupe_process_limits {
+    uint64_t timeout_ns; /* until it is ended; UINT64_MAX: never */
+    uint64_t seconds;    /* of processor time */
+    uint64_t memory;     /* bytes of address space */
+    uint64_t file;       /* bytes of each file that it writes */
+} drupe_process_limits;
+/* The same within limits: DRUPE_E_TIMEOUT also for too much processor time, DRUPE_E_NO_MEMORY when it failed
+ * and its messages tell of memory. */
+drupe_status drupe_process_run_within(const char *const *argv, drupe_span input,
+                                      const drupe_process_limits *limits,
+                                      drupe_text *output) DRUPE_MUST_CHECK;
+
 /* From now on a process that the calling thread runs is ended, as after its time, once `*stop` (borrowed;
  * NULL: no more) is true: then that is DRUPE_E_CANCELLED. */
 void drupe_process_stop_when(const _Atomic(bool) *stop);
+
+/* --- spawn.c -------------------------------------------------------------------------------------------- */
+
+/* Start a program in a process group of its own, with these descriptors as its standard streams, no signal
+ * blocked or handled, and all limits but that of time. 0, or a number of errno. */
+int drupe_process_start(const char *const *argv, const int fd[3], const drupe_process_limits *limits,
+                        pid_t *process);
 
 #endif

@@ -1,6 +1,7 @@
 /* How much of the machine this process may use: affinity, and control groups. */
 #include "base/machine.h"
 #include <sched.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 unsigned drupe_cpus_by_affinity(void)
@@ -54,4 +55,10 @@ uint64_t drupe_machine_memory_free(void)
     drupe_groups_find(&groups);
     uint64_t room = drupe_group_memory_room(&groups.memory);
     return room < free ? room : free;
+}
+
+bool drupe_machine_shared(void)
+{
+    const char *hub = getenv("JUPYTERHUB_API_TOKEN"), *lease = getenv("DRUPE_LEASE");
+    return (hub && *hub) || (lease && *lease);
 }

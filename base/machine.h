@@ -20,6 +20,10 @@ uint64_t drupe_machine_memory(void);
 /* What could be allocated now without pushing the machine, or the control group, out of memory. */
 uint64_t drupe_machine_memory_free(void);
 
+/* Whether other people use this machine: a hub (JUPYTERHUB_API_TOKEN) or a broker (DRUPE_LEASE) started this
+ * process. What is safer and costs time is then the default. */
+bool drupe_machine_shared(void);
+
 /* --- group.c: control groups, versions 1 and 2 ---------------------------------------------------------- */
 
 #define DRUPE_GROUP_PATH 512

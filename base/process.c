@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,8 +17,6 @@
 
 #define OUTPUT_LIMIT   ((off_t)1 << 28)
 #define MESSAGES_LIMIT ((off_t)1 << 16)
-
-extern char **environ;
 
 char *drupe_process_find(const char *name)
 {
@@ -68,33 +66,6 @@ static void stream_read(int fd, off_t limit, drupe_text *text)
     }
 }
 
-static int spawn(const char *const *argv, const streams *s, pid_t *child)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error) return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error) {
-        posix_spawn_file_actions_destroy(&actions);
-        return error;
-    }
-    for (int i = 0; i < 3 && !error; i++) error = posix_spawn_file_actions_adddup2(&actions, s->fd[i], i);
-    if (!error)
-        error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                          POSIX_SPAWN_SETSIGDEF);
-    if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
-    /* posix_spawn() only reads them. */
-    if (!error) error = posix_spawn(child, argv[0], &actions, &attributes, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
 static _Thread_local const _Atomic(bool) *stop_flag;
 
 void drupe_process_stop_when(const _Atomic(bool) *stop)
@@ -107,59 +78,107 @@ static bool stopped(void)
     return stop_flag && atomic_load(stop_flag);
 }
 
-/* True when it ended by itself; a process that ignores its children (ECHILD) cannot know how. */
-static bool await(pid_t child, uint64_t timeout_ns, int *result)
+/* How a process ended. */
+typedef struct ending {
+    bool by_itself;
+    int status;       /* as of waitpid() */
+    uint64_t used_ms; /* of processor time, with whom it waited for */
+} ending;
+
+static uint64_t milliseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_usec / 1000;
+}
+
+/* A process that ignores its children (ECHILD) cannot know how one ended. */
+static ending await(pid_t child, uint64_t timeout_ns)
 {
     uint64_t deadline = drupe_deadline(timeout_ns);
+    ending end = {.by_itself = true};
+    struct rusage used;
     struct timespec pause = {0, 500000};
     for (;;) {
-        pid_t seen = waitpid(child, result, WNOHANG);
-        if (seen == child) return true;
-        if (seen < 0 && errno != EINTR) {
-            *result = 0;
-            return true;
+        pid_t seen = wait4(child, &end.status, WNOHANG, &used);
+        if (seen == child) {
+            end.used_ms = milliseconds(used.ru_utime) + milliseconds(used.ru_stime);
+            return end;
         }
+        if (seen < 0 && errno != EINTR) return (ending){.by_itself = true};
         if (stopped() || drupe_now_ns() >= deadline) break;
         nanosleep(&pause, NULL);
     }
     kill(-child, SIGKILL); /* its group: whom it has started would go on without it */
-    while (waitpid(child, result, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &end.status, 0) < 0 && errno == EINTR) {}
+    end.by_itself = false;
+    return end;
+}
+
+/* What a program writes that ran into a limit of its memory is not agreed upon. */
+static bool tells_no_memory(const char *messages)
+{
+    static const char *const words[] = {"out of memory", "memory exhausted", "cannot allocate memory",
+                                        "bad_alloc", "failed to map segment"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++)
+        if (strcasestr(messages, words[i])) return true;
     return false;
 }
 
-static drupe_status run(const char *const *argv, const streams *s, uint64_t timeout_ns, drupe_text *output)
+static drupe_status ended_badly(const char *program, const ending *end, const drupe_process_limits *limits,
+                                const drupe_text *output)
+{
+    const bool crashed = end->by_itself && WIFSIGNALED(end->status);
+    const char *messages = drupe_text_get(output);
+    if (!end->by_itself && stopped())
+        return drupe_error_set(DRUPE_E_CANCELLED, "%s was stopped because the wait for it was cancelled.",
+                               program);
+    /* The system looks at its clock ticks, and rounds. */
+    if (end->by_itself && limits->seconds && end->used_ms + 50 >= limits->seconds * 1000)
+        return drupe_error_set(DRUPE_E_TIMEOUT, "%s took more than %llu s of processor time and was stopped.",
+                               program, (unsigned long long)limits->seconds);
+    if (end->by_itself && limits->memory && tells_no_memory(messages))
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "%s found no memory within the %s that it may use: %.800s",
+                               program, drupe_unit_bytes(limits->memory).text, messages);
+    return drupe_error_set(end->by_itself ? DRUPE_E_INVALID : DRUPE_E_TIMEOUT, "%s %s%s%.800s", program,
+                           !end->by_itself ? "did not end in time and was stopped"
+                           : crashed       ? "crashed"
+                                           : "failed",
+                           output->length ? ": " : ".", messages);
+}
+
+static drupe_status run(const char *const *argv, const streams *s, const drupe_process_limits *limits,
+                        drupe_text *output)
 {
     pid_t child = 0;
-    int result = 0;
-    int error = spawn(argv, s, &child);
+    int error = drupe_process_start(argv, s->fd, limits, &child);
     if (error) {
         return drupe_error_set(DRUPE_E_UNAVAILABLE, "Cannot start %s: %s.", argv[0], strerror(error));
     }
-    bool ended = await(child, timeout_ns, &result);
-    if (ended && WIFEXITED(result) && WEXITSTATUS(result) == 0) {
+    const ending end = await(child, limits->timeout_ns);
+    if (end.by_itself && WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0) {
         stream_read(s->fd[1], OUTPUT_LIMIT, output);
         return drupe_text_check(output);
     }
     stream_read(s->fd[2], MESSAGES_LIMIT, output);
-    if (!ended && stopped())
-        return drupe_error_set(DRUPE_E_CANCELLED, "%s was stopped because the wait for it was cancelled.",
-                               argv[0]);
-    return drupe_error_set(ended ? DRUPE_E_INVALID : DRUPE_E_TIMEOUT, "%s %s%s%.800s", argv[0],
-                           ended ? WIFSIGNALED(result) ? "crashed" : "failed"
-                                 : "did not end in time and was stopped",
-                           output->length ? ": " : ".", drupe_text_get(output));
+    return ended_badly(argv[0], &end, limits, output);
 }
 
-drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
-                               drupe_text *output)
+drupe_status drupe_process_run_within(const char *const *argv, drupe_span input,
+                                      const drupe_process_limits *limits, drupe_text *output)
 {
     streams s;
     drupe_status status;
     if (streams_open(&s, input))
-        status = run(argv, &s, timeout_ns, output);
+        status = run(argv, &s, limits, output);
     else
         status =
             drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for what %s reads: %s.", argv[0], strerror(errno));
     streams_close(&s);
     return status;
+}
+
+drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
+                               drupe_text *output)
+{
+    const drupe_process_limits limits = {.timeout_ns = timeout_ns};
+    return drupe_process_run_within(argv, input, &limits, output);
 }

@@ -109,6 +109,10 @@ struct drupe_backend {
      * expected of the device any more; DRUPE_E_NOT_FOUND: not this device. On a thread of core. */
     drupe_status (*device_fault)(drupe_device *device, const drupe_fault *fault);
 
+    /* (opt) Overwrite what work may have left on the device beside its memory (local memory); blocks for two
+     * seconds at most. */
+    drupe_status (*device_scrub)(drupe_device *device);
+
     /* --- contexts --- */
     drupe_status (*context_open)(drupe_context *context); /* (opt, both or none) */
     void (*context_close)(drupe_context *context);

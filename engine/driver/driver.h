@@ -1,12 +1,12 @@
-/* What living with vendors' drivers takes: their signal handlers, and what their compilers print. guarded.h
- * has the memory that device work writes to.
+/* What living with vendors' drivers takes: their signal handlers, their compilers and what these print.
+ * guarded.h has the memory that device work writes to.
  *
  * Locks: signals.c and quiet.c have one each; neither is held while another is taken. Threads: quiet.c's
  * reads the pipe that stands in for descriptor 2, from the first build on. */
 #ifndef DRUPE_DRIVER_H
 #define DRUPE_DRIVER_H
 
-#include "base/base.h"
+#include "base/file.h"
 #include <signal.h>
 
 /* --- signals.c: keep the process's signal dispositions ---------------------------------------------------
@@ -38,5 +38,19 @@ void drupe_interrupts_let_go(const drupe_interrupts *held); /* looks, too */
  * and overlap between threads. Thread-safe; does nothing where it cannot work. */
 void drupe_quiet_begin(void);
 void drupe_quiet_end(void);
+
+/* --- compiler_run.c: compilers that are programs of the machine
+ * ----------------------------------------------
+ */
+
+/* From now on a compiler may take so many seconds and so many bytes of memory; 0: all that it wants. At first
+ * 120 s and 4 GiB. Thread-safe. */
+void drupe_compiler_limits(uint64_t most_seconds, uint64_t most_memory);
+void drupe_compiler_limits_get(uint64_t *most_seconds, uint64_t *most_memory);
+
+/* drupe_process_run() within these limits: who exceeds one is DRUPE_E_BUILD_FAILED, and the error says what
+ * to do. */
+drupe_status drupe_compiler_run(const char *const *argv, drupe_span input,
+                                drupe_text *output) DRUPE_MUST_CHECK;
 
 #endif

@@ -29,6 +29,7 @@
     X(STATUS, device_fault, (drupe_device * device, const drupe_fault *fault), (device, fault), device)      \
     X(STATUS, device_parts, (drupe_device * device, drupe_domain domain, size_t * count),                    \
       (device, domain, count), device)                                                                       \
+    X(STATUS, device_scrub, (drupe_device * device), (device), device)                                       \
     X(STATUS, context_open, (drupe_context * context), (context), context)                                   \
     X(VOID, context_close, (drupe_context * context), (context), context)                                    \
     X(STATUS, queue_open, (drupe_queue * queue, uint32_t flags), (queue, flags), queue)                      \

@@ -100,6 +100,7 @@ static drupe_status library(struct walker *w)
     drupe_trace_update();
     drupe_failures_watch();
     if (drupe_trace_latest() && drupe_trace_read(0, records, COUNT(records)) == 0) return DRUPE_E_INTERNAL;
+    drupe_library_scrub();
     (void)drupe_trace_text(text, sizeof text, 4);
     (void)drupe_trace_status_name((drupe_trace_status)0);
     return status;

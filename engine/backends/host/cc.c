@@ -1,12 +1,12 @@
 /* The machine's C compiler at work: from a text to the bytes of a library. */
 #include "backends/host/code.h"
+#include "driver/driver.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define COMPILE_NS UINT64_C(120000000000)
 #define MOST_BYTES ((size_t)1 << 28)
 /* Older compilers know one of the two on each. */
 #if defined(__aarch64__)
@@ -146,7 +146,7 @@ static drupe_status run(const char *compiler, const drupe_host_options *options,
     for (size_t i = 0; i < DRUPE_COUNT_OF(end); i++) argv[count++] = end[i];
     for (size_t i = 0; i < options->nlinked; i++) argv[count++] = options->linked[i];
     argv[count] = "-lm";
-    drupe_status status = drupe_process_run(argv, text, COMPILE_NS, messages);
+    drupe_status status = drupe_compiler_run(argv, text, messages);
     if (status != DRUPE_E_INVALID) return status;
     DRUPE_TRY(leave_ours_out(messages));
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "The C compiler found errors:\n%.1200s",

@@ -24,6 +24,7 @@ const drupe_backend drupe_backend_opencl = {
     .device_split = drupe_cl_device_split,
     .device_parts = drupe_cl_device_parts,
     .device_fault = drupe_cl_device_fault,
+    .device_scrub = drupe_cl_device_scrub,
     .context_open = drupe_cl_context_open,
     .context_close = drupe_cl_context_close,
     .queue_open = drupe_cl_queue_open,

@@ -126,6 +126,10 @@ drupe_status drupe_cl_event_wait(drupe_event *event, uint64_t timeout_ns);
 drupe_status drupe_cl_event_times(drupe_event *event, drupe_times *times);
 drupe_status drupe_cl_event_notify(drupe_event *event);
 
+/* --- cl_scrub.c ----------------------------------------------------------------------------------------- */
+
+drupe_status drupe_cl_device_scrub(drupe_device *device);
+
 /* --- cl_program.c, translate.c, kernel.c -------------------------------------------------------------------
  */
 

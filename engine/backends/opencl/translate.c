@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRANSLATE_NS UINT64_C(60000000000)
+#define VERSION_NS UINT64_C(60000000000)
 
 /* The number behind "LLVM " or "LLVM version ", or 0. */
 static unsigned llvm_version(const char *text)
@@ -36,7 +36,7 @@ static bool is_version(const char *path, unsigned llvm)
     const char *const argv[] = {path, "--version", NULL};
     drupe_text output = {0};
     drupe_error kept = *drupe_error_last();
-    bool right = drupe_process_run(argv, (drupe_span){NULL, 0}, TRANSLATE_NS, &output) == DRUPE_OK &&
+    bool right = drupe_process_run(argv, (drupe_span){NULL, 0}, VERSION_NS, &output) == DRUPE_OK &&
                  llvm_version(drupe_text_get(&output)) == llvm;
     drupe_text_clear(&output);
     drupe_error_restore(&kept);
@@ -85,7 +85,7 @@ drupe_status drupe_cl_translate(const drupe_cl_device *device, const drupe_sourc
     }
     const char *const argv[] = {path, "-r", "-o", "-", "/dev/stdin", NULL};
     drupe_span module = {source->bytes, source->size};
-    drupe_status status = drupe_process_run(argv, module, TRANSLATE_NS, bitcode);
+    drupe_status status = drupe_compiler_run(argv, module, bitcode);
     free(path);
     if (status == DRUPE_E_INVALID) {
         drupe_error error = *drupe_error_last();

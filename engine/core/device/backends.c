@@ -49,9 +49,7 @@ static drupe_status slot_open_devices(drupe_slot *slot)
     if (!slot->devices)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u devices.", count);
     slot->ndevices = 0;
-    const char *wipe = getenv("DRUPE_MEMORY_WIPE");
-    uint32_t when = 0;
-    if (wipe && !drupe_settings_wipe(wipe, &when)) when = 0; /* told where devices are chosen */
+    const uint32_t when = drupe_settings_wipe_now();
     for (uint32_t i = 0; i < count; i++) {
         drupe_device *device;
         DRUPE_TRY(drupe_device_new(slot, NULL, &device));

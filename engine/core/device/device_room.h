@@ -203,6 +203,8 @@ void drupe_settings_forget(void);
 bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes);
 /* "alloc,free": DRUPE_WIPE_ bits; false when it is no list of these words. */
 bool drupe_settings_wipe(const char *value, uint32_t *when);
+/* What DRUPE_MEMORY_WIPE says, else both on a machine of many people and never on others. */
+uint32_t drupe_settings_wipe_now(void);
 /* DRUPE_OK, or what is wrong in a variable about memory: a limit that is not understood is not none. */
 drupe_status drupe_limit_check(void) DRUPE_MUST_CHECK;
 /* What a variable such as DRUPE_MEMORY_LIMIT says for a root device with `total` bytes, else `fallback`. */

@@ -3,7 +3,9 @@
  * A wrong value that is ignored looks like one that is obeyed, so it is an error where devices are listed or
  * chosen. The selector and amounts of memory, which name devices, are read by selector.c and limit.c; names
  * of files and programs are told by what opens them. */
+#include "base/machine.h"
 #include "core/device/device_room.h"
+#include "driver/driver.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,7 +17,7 @@ static bool is_cache(const char *value)
     return strcasecmp(value, "on") == 0 || strcasecmp(value, "off") == 0;
 }
 
-static bool is_cache_size(const char *value)
+static bool is_bytes(const char *value)
 {
     uint64_t bytes;
     return drupe_amount_parse(value, NULL, &bytes);
@@ -29,6 +31,11 @@ static bool is_number(const char *value)
 static bool is_library(const char *value)
 {
     return strchr(value, '/') || strstr(value, ".so");
+}
+
+static bool is_seconds(const char *value)
+{
+    return is_number(value) && strlen(value) < 10;
 }
 
 static bool is_threads(const char *value)
@@ -52,7 +59,9 @@ static const struct setting {
 } settings[] = {
     {"DRUPE_BLAS", {"none"}, is_library, "\"none\", or the path of a library"},
     {"DRUPE_CACHE", {"0", "1"}, is_cache, "\"0\" or \"off\", or \"1\" or \"on\""},
-    {"DRUPE_CACHE_SIZE", {NULL}, is_cache_size, "a number of bytes such as \"256M\" or \"2G\""},
+    {"DRUPE_CACHE_SIZE", {NULL}, is_bytes, "a number of bytes such as \"256M\" or \"2G\""},
+    {"DRUPE_COMPILER_MEMORY", {"0"}, is_bytes, "a number of bytes such as \"8G\", or \"0\" for no limit"},
+    {"DRUPE_COMPILER_TIME", {"0"}, is_seconds, "a number of seconds, or \"0\" for no limit"},
     {"DRUPE_FORM", {"cpu", "gpu"}, NULL, "\"cpu\" or \"gpu\""},
     {"DRUPE_FUSE", {"0", "1", "steps"}, NULL, "\"0\", \"1\" or \"steps\""},
     {"DRUPE_FUSE_ABOVE", {NULL}, is_number, "a number of elements"},
@@ -88,11 +97,32 @@ bool drupe_settings_wipe(const char *value, uint32_t *when)
     }
 }
 
+uint32_t drupe_settings_wipe_now(void)
+{
+    const uint32_t always = DRUPE_WIPE_ALLOC | DRUPE_WIPE_FREE;
+    const char *value = getenv("DRUPE_MEMORY_WIPE");
+    uint32_t when;
+    if (!value || !*value) return drupe_machine_shared() ? always : 0;
+    return drupe_settings_wipe(value, &when) ? when
+                                             : always; /* the mistake is told where devices are chosen */
+}
+
 static bool understands(const struct setting *setting, const char *value)
 {
     for (size_t i = 0; i < DRUPE_COUNT_OF(setting->words); i++)
         if (setting->words[i] && strcmp(setting->words[i], value) == 0) return true;
     return setting->good && setting->good(value);
+}
+
+/* What the variables say was understood. */
+static void compilers_limit(void)
+{
+    const char *time = getenv("DRUPE_COMPILER_TIME"), *memory = getenv("DRUPE_COMPILER_MEMORY");
+    uint64_t seconds, bytes;
+    drupe_compiler_limits_get(&seconds, &bytes);
+    if (time && *time) seconds = strtoull(time, NULL, 10);
+    if (memory && *memory && !drupe_amount_parse(memory, NULL, &bytes)) return;
+    drupe_compiler_limits(seconds, bytes);
 }
 
 drupe_status drupe_settings_check(void)
@@ -106,6 +136,7 @@ drupe_status drupe_settings_check(void)
         return drupe_error_set(DRUPE_E_INVALID, "%s=%.80s cannot be understood. Write %s, or unset it.",
                                settings[i].name, value, settings[i].allowed);
     }
+    compilers_limit();
     atomic_store_explicit(&understood, true, memory_order_relaxed);
     return DRUPE_OK;
 }

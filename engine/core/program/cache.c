@@ -86,6 +86,7 @@ static bool folder_name(char *path, size_t size)
 static void note_reason(const char *reason)
 {
     snprintf(cache.known.reason, sizeof cache.known.reason, "%.255s", reason);
+    drupe_core_note("programs are not kept: %s", cache.known.reason);
 }
 
 /* Read the environment and open the folder once; the lock is held. */

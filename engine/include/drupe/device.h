@@ -200,6 +200,10 @@ DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 
 /* Wait for all queues, at most so long; failures are there to be taken afterwards. */
 DRUPE_API void drupe_library_settle(uint64_t timeout_ns);
+/* Before a process ends on a machine of many people: on each device that was used, is no CPU and has
+ * DRUPE_WIPE_FREE (memory.h), overwrite what is still allocated, and local memory. Objects keep their memory,
+ * which holds zeros then. Best effort: what fails goes to the log. After drupe_library_settle(). */
+DRUPE_API void drupe_library_scrub(void);
 /* Wait for all queues (at most `timeout_ns`), free pools, close the backends. Objects still held by the
  * caller keep the parts they need alive. Returns the number of objects still referenced (memory counts with
  * its queue): a leak count for tests. The next call of any function opens the library again. */

@@ -127,7 +127,8 @@ DRUPE_API void drupe_pool_reset_peak(drupe_device *device);
 DRUPE_API void drupe_pool_set_limit(drupe_device *device, uint64_t bytes);
 
 /* When memory is overwritten with zeros, for machines that are shared. DRUPE_MEMORY_WIPE=alloc,free sets it
- * for all devices. Both make the call wait for the device. */
+ * for all devices, and so does a hub or a broker (JUPYTERHUB_API_TOKEN, DRUPE_LEASE) unless that variable is
+ * set. Both make the call wait for the device. */
 typedef enum drupe_wipe {
     DRUPE_WIPE_ALLOC = 1, /* before it is handed out */
     DRUPE_WIPE_FREE = 2   /* when it comes back */

@@ -175,6 +175,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     failures_print(state, module);
     thread = PyEval_SaveThread();
     drupe_array_forget();
+    drupe_library_scrub();
     (void)drupe_library_close(0);
     PyEval_RestoreThread(thread);
     drupe_py_site_clear();

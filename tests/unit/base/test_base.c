@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -235,6 +236,46 @@ static void processes(void **state)
     drupe_text_clear(&output);
 }
 
+/* One after the other, each limit, and one that is wider than what the process has. */
+static void processes_have_limits(void **state)
+{
+    (void)state;
+    const char *const spin[] = {"/bin/sh", "-c", "(while :; do :; done); exit $?", NULL};
+    const char *const eat[] = {"/bin/sh", "-c", "ulimit -v; echo cannot allocate memory >&2; exit 2", NULL};
+    const char *const fill[] = {"/bin/sh", "-c", "head -c 100000 /dev/zero", NULL};
+    const char *const tell[] = {"/bin/sh", "-c", "ulimit -t; ulimit -v; ulimit -f; ulimit -c", NULL};
+    const drupe_span nothing = {NULL, 0};
+    drupe_process_limits limits = {.timeout_ns = 60000000000u, .seconds = 1};
+    drupe_text output = {0};
+    /* The one that has the time is a child of the program. */
+    assert_int_equal(drupe_process_run_within(spin, nothing, &limits, &output), DRUPE_E_TIMEOUT);
+    assert_non_null(strstr(drupe_error_last()->text, "more than 1 s of processor time"));
+    drupe_text_clear(&output);
+    limits = (drupe_process_limits){.timeout_ns = UINT64_MAX, .memory = (uint64_t)512 << 20};
+    assert_int_equal(drupe_process_run_within(eat, nothing, &limits, &output), DRUPE_E_NO_MEMORY);
+    assert_non_null(strstr(drupe_error_last()->text, "512 MiB"));
+    drupe_text_clear(&output);
+    limits = (drupe_process_limits){.timeout_ns = UINT64_MAX, .file = 65536};
+    assert_int_not_equal(drupe_process_run_within(fill, nothing, &limits, &output), DRUPE_OK);
+    drupe_text_clear(&output);
+    limits = (drupe_process_limits){UINT64_MAX, 77, (uint64_t)300 << 20, 1 << 20};
+    assert_int_equal(drupe_process_run_within(tell, nothing, &limits, &output), DRUPE_OK);
+    assert_string_equal(drupe_text_get(&output), "77\n307200\n2048\n0\n");
+    drupe_text_clear(&output);
+}
+
+static void processes_that_cannot_start(void **state)
+{
+    (void)state;
+    const char *const none[] = {"/no/such/program", NULL};
+    drupe_text output = {0};
+    assert_int_equal(drupe_process_run(none, (drupe_span){NULL, 0}, UINT64_MAX, &output),
+                     DRUPE_E_UNAVAILABLE);
+    assert_non_null(strstr(drupe_error_last()->text, "/no/such/program: No such file or directory"));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none is left behind */
+    drupe_text_clear(&output);
+}
+
 /* Everybody in the family of the process that runs out of time holds the pipe open. */
 static void processes_end_with_their_children(void **state)
 {
@@ -296,6 +337,8 @@ int main(void)
         cmocka_unit_test(threads_leave_signals_alone),
         cmocka_unit_test(processes),
         cmocka_unit_test(processes_end_with_their_children),
+        cmocka_unit_test(processes_have_limits),
+        cmocka_unit_test(processes_that_cannot_start),
         cmocka_unit_test(processes_are_stopped),
         cmocka_unit_test(copies_past_caches),
     };

@@ -92,6 +92,6 @@ extern _Atomic(unsigned) stand_in_notified; /* calls of drupe_core_notify() */
 
 /* The tests, by file; each array ends with a test without a name. */
 extern const struct CMUnitTest signal_tests[], limit_tests[], memory_tests[], queue_tests[], program_tests[],
-    table_tests[], builtin_tests[];
+    scrub_tests[], table_tests[], builtin_tests[];
 
 #endif

@@ -18,5 +18,6 @@ int main(void)
     failed += run("opencl memory", memory_tests);
     failed += run("opencl queue", queue_tests);
     failed += run("opencl program", program_tests);
+    failed += run("opencl scrub", scrub_tests);
     return failed != 0;
 }

@@ -397,6 +397,60 @@ static void imported_bytes_are_never_wiped(void **state)
     assert_int_equal(one_place[7], 7);
 }
 
+static drupe_device_type gpu(drupe_device *device)
+{
+    (void)device;
+    return DRUPE_DEVICE_GPU;
+}
+
+static unsigned scrubbed;
+static const void *wiped;
+
+static drupe_status wipe_noted(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                               void *pointer, size_t size)
+{
+    (void)context, (void)device, (void)kind, (void)size;
+    wiped = pointer;
+    return DRUPE_OK;
+}
+
+static drupe_status scrub(drupe_device *device)
+{
+    (void)device;
+    scrubbed++;
+    return DRUPE_OK;
+}
+
+/* What a program still has, and local memory; not what another process has, not on a CPU, and not where
+ * nothing is wiped. */
+static void what_is_left_at_the_end_is_overwritten(void **state)
+{
+    drupe_device_type (*const types[])(drupe_device *) = {gpu, gpu, test_script_tables[0].device_type};
+    static const uint32_t when[] = {DRUPE_WIPE_FREE, 0, DRUPE_WIPE_FREE};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(types); i++) {
+        unsigned char handle[DRUPE_IPC_BYTES] = {0};
+        drupe_memory *twin;
+        test_script_tables[0].mem_import = same_place;
+        test_script_tables[0].mem_detach = detach;
+        test_script_tables[0].mem_wipe = wipe_noted;
+        test_script_tables[0].device_scrub = scrub;
+        test_script_tables[0].device_type = types[i];
+        start_again(state);
+        scrubbed = 0;
+        OK(drupe_pool_set_wipe(bench.device, when[i]));
+        drupe_library_scrub();
+        assert_int_equal(scrubbed, 0); /* the device was not used */
+        OK(drupe_memory_import(bench.queue, handle, 0, &twin));
+        drupe_memory *memory = bench_shared(64);
+        wiped = NULL;
+        drupe_library_scrub();
+        assert_ptr_equal(wiped, i == 0 ? drupe_memory_pointer(memory) : NULL);
+        assert_int_equal(scrubbed, i == 0 ? 1 : 0);
+        drupe_memory_release(twin);
+        drupe_memory_release(memory);
+    }
+}
+
 static void a_backend_may_lack_what_others_have(void **state)
 {
     (void)state;
@@ -470,6 +524,7 @@ int main(void)
         TEST(ranges_beside_memory_are_the_hosts),
         TEST(an_address_that_is_given_twice_is_found_until_both_are_gone),
         TEST(imported_bytes_are_never_wiped),
+        TEST(what_is_left_at_the_end_is_overwritten),
         TEST(a_backend_may_lack_what_others_have),
         TEST(devices_of_two_backends_share_no_context),
         TEST(pools_belong_to_the_members_of_a_context),

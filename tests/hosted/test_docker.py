@@ -1,0 +1,30 @@
+"""What a container gets of a lease: the device files and processors that were leased, and nothing else."""
+import types
+
+import pytest
+
+hosted = pytest.importorskip("drupe.hosted", reason="this build has no hub")
+
+
+def config(devices, **environment):
+    lease = types.SimpleNamespace(devices=devices, env=environment)
+    return hosted.docker_host_config(types.SimpleNamespace(drupe=types.SimpleNamespace(lease=lease)))
+
+
+def test_a_container_gets_the_devices_of_its_lease_only():
+    gpu = {"id": "gpu0", "nodes": ["/dev/dri/renderD128", "/dev/dri/card0"]}
+    found = config([gpu, {"id": "cpu", "nodes": []}], DRUPE_HOST_THREADS="2")
+    assert sorted(found["devices"]) == ["/dev/dri/card0:/dev/dri/card0:rw",
+                                        "/dev/dri/renderD128:/dev/dri/renderD128:rw"]
+    assert found["nano_cpus"] == 2_000_000_000
+    assert "device_requests" not in found and "privileged" not in found
+
+
+def test_nvidia_gpus_are_asked_of_its_runtime():
+    found = config([{"id": "gpu1", "nodes": ["/dev/nvidia1"]}], CUDA_VISIBLE_DEVICES="GPU-7")
+    assert found["device_requests"][0]["DeviceIDs"] == ["GPU-7"]
+    assert not found.get("devices")
+
+
+def test_without_a_lease_there_are_no_devices():
+    assert hosted.docker_host_config(types.SimpleNamespace(drupe=None)) == {}
