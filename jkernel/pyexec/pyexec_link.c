@@ -215,6 +215,15 @@ static void keep_notes(const char *text, size_t size)
     jk_kernel_leave();
 }
 
+static int device_work(int goes_on)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return 0;
+    bool wanted = jk_server_work(server, goes_on != 0);
+    jk_kernel_leave();
+    return wanted;
+}
+
 static drupe_link link_table = {
     .size = sizeof(drupe_link),
     .version = DRUPE_LINK_VERSION,
@@ -235,6 +244,7 @@ static drupe_link link_table = {
     .set_answer = set_answer,
     .keep_notes = keep_notes,
     .exiting = jk_server_exiting,
+    .device_work = device_work,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)

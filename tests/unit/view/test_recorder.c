@@ -156,6 +156,63 @@ static void work_that_goes_on_is_told_again(void **state)
     assert_true(count >= 4);
 }
 
+static _Atomic(unsigned) begins, ends;
+
+static void on_work(bool goes_on)
+{
+    atomic_fetch_add(goes_on ? &begins : &ends, 1);
+}
+
+static bool reaches(_Atomic(unsigned) *count, unsigned goal)
+{
+    uint64_t deadline = drupe_deadline(PATIENCE);
+    while (atomic_load(count) < goal && drupe_now_ns() < deadline) usleep(1000);
+    return atomic_load(count) == goal;
+}
+
+/* Once for all work that follows closely, and not before the last of it is over. */
+static void work_begins_and_ends(void **state)
+{
+    _Atomic(bool) open = false;
+    (void)state;
+    OK(drupe_view_start());
+    drupe_view_listen_work(on_work);
+    drupe_submission s = {.queue = bench.queue};
+    for (unsigned round = 1; round <= 2; round++) {
+        atomic_store(&open, false);
+        for (int i = 0; i < 3; i++) OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
+        assert_true(reaches(&begins, round));
+        assert_true(drupe_view_works());
+        assert_int_equal(atomic_load(&ends), round - 1);
+        atomic_store(&open, true);
+        OK(drupe_queue_wait(bench.queue, PATIENCE));
+        assert_true(reaches(&ends, round));
+        assert_false(drupe_view_works());
+    }
+    drupe_view_listen_work(NULL);
+}
+
+/* They stay when the cells are forgotten. */
+static void a_device_has_sums_of_its_own(void **state)
+{
+    (void)state;
+    OK(drupe_view_start());
+    drupe_view *view = take();
+    uint64_t moved = 0, busy = 0;
+    for (size_t i = 0; i < view->ndevices; i++) moved += view->devices[i].moved;
+    drupe_view_release(view);
+    for (int i = 0; i < 10; i++) fill(bench.queue);
+    view = take_when_over();
+    uint64_t bytes = 0, sum = 0;
+    for (size_t i = 0; i < view->nspans; i++) bytes += view->spans[i].bytes;
+    for (size_t i = 0; i < view->ndevices; i++) sum += view->devices[i].moved;
+    for (size_t i = 0; i < view->ndevices; i++) busy += view->devices[i].busy_ns + view->devices[i].maybe_ns;
+    assert_int_equal(moved, 0);
+    assert_true(sum > 0 && sum == bytes);
+    assert_true(busy > 0);
+    drupe_view_release(view);
+}
+
 static void references_are_left_to_their_owner(void **state)
 {
     pthread_t by = 0;
@@ -555,6 +612,8 @@ int main(void)
         CASE(samples_are_bounded),
         CASE(a_child_is_silent),
         CASE(who_listens_is_told),
+        CASE(work_begins_and_ends),
+        CASE(a_device_has_sums_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
