@@ -197,17 +197,12 @@ static void a_device_has_sums_of_its_own(void **state)
 {
     (void)state;
     OK(drupe_view_start());
-    drupe_view *view = take();
-    uint64_t moved = 0, busy = 0;
-    for (size_t i = 0; i < view->ndevices; i++) moved += view->devices[i].moved;
-    drupe_view_release(view);
     for (int i = 0; i < 10; i++) fill(bench.queue);
-    view = take_when_over();
-    uint64_t bytes = 0, sum = 0;
+    drupe_view *view = take_when_over();
+    uint64_t bytes = 0, sum = 0, busy = 0;
     for (size_t i = 0; i < view->nspans; i++) bytes += view->spans[i].bytes;
     for (size_t i = 0; i < view->ndevices; i++) sum += view->devices[i].moved;
     for (size_t i = 0; i < view->ndevices; i++) busy += view->devices[i].busy_ns + view->devices[i].maybe_ns;
-    assert_int_equal(moved, 0);
     assert_true(sum > 0 && sum == bytes);
     assert_true(busy > 0);
     drupe_view_release(view);
