@@ -1,0 +1,181 @@
+"""A lease for each kernel: the provisioner that a kernelspec names.
+
+    "metadata": {"kernel_provisioner": {"provisioner_name": "drupe-provisioner", "config": {"profile": "one-gpu"}},
+                 "parameters": {"type": "object", "properties": {
+                     "profile": {"type": "string", "enum": ["one-gpu", "two-gpus"], "default": "one-gpu"}}}}
+
+The lease begins before the kernel and is held by the kernel's process: it ends with it, even when that is killed. A
+restarted kernel keeps its devices. `python -m drupe.hosted kernelspec` writes such a kernelspec.
+
+`metadata.parameters` is the JSON schema of JEP 87. What the user chose, or else the schema's defaults, comes before
+`config`, and takes the place of {name} in the kernelspec's argv and env. Launchers that know JEP 87 pass what was chosen
+as `custom_kernel_specs`.
+"""
+import asyncio
+import os
+
+from jupyter_client.provisioning import LocalProvisioner
+from traitlets import Float, Integer, Unicode
+
+from drupe.hosted.client import Broker, BrokerError
+from drupe.hosted.hub import in_thread
+
+CHOICES = ("profile", "kind", "devices", "parts", "memory", "seconds")
+_TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+class LeaseProvisioner(LocalProvisioner):
+    """Starts a kernel as a process of this machine, with the devices that the broker leases to it."""
+
+    broker = Unicode("", config=True, help="The broker's socket; empty: DRUPE_BROKER, or the usual place.")
+    profile = Unicode("", config=True, help="A profile of the broker. Or say what is wanted:")
+    kind = Unicode("", config=True, help="cpu, gpu or accelerator; empty: any.")
+    devices = Integer(1, config=True, help="How many devices.")
+    parts = Integer(0, config=True, help="How many parts of each; 0: whole devices.")
+    memory = Integer(0, config=True, help="Bytes of each device's memory; 0: all.")
+    seconds = Float(0, config=True, help="The lease's time; 0: what the profile and the quota allow.")
+    wait_seconds = Float(300, config=True, help="How long a kernel waits for its devices; 0: not at all.")
+
+    _lease = None
+    _connection = None
+
+    # --- Starting ----------------------------------------------------------------------------------------------
+
+    async def pre_launch(self, **kwargs):
+        chosen = parameters(self.kernel_spec.metadata.get("parameters"), kwargs.pop("custom_kernel_specs", None))
+        kwargs = await super().pre_launch(**kwargs)
+        want = {name: getattr(self, name) for name in CHOICES}
+        want.update((name, value) for name, value in chosen.items() if name in want)
+        if self._lease is None:
+            await self._ask(want)
+        kwargs["cmd"] = [fill(text, chosen) for text in kwargs["cmd"]]
+        env = kwargs["env"]
+        for name, text in self.kernel_spec.env.items():
+            env[name] = fill(env.get(name, text), chosen)
+        env.update(self._lease.env)
+        env["DRUPE_BROKER"] = self._connection.path
+        return kwargs
+
+    async def _ask(self, want):
+        """Lease; this process holds it until the kernel runs."""
+        if self._connection is None:
+            self._connection = Broker(self.broker or None)
+        try:
+            self._lease = await in_thread(self._wait, want)
+        except BrokerError as error:
+            raise RuntimeError(f"This kernel got no device. {error}") from error
+        except asyncio.CancelledError:
+            self._close()  # a place in the queue goes with its connection
+            raise
+        self.log.info("Kernel %s has lease %s: %s", self.kernel_id, self._lease.id, self._lease.title)
+
+    def _wait(self, want):
+        def waiting(position):
+            self.log.warning("Kernel %s waits for a device, at most %g s: number %d in the queue", self.kernel_id,
+                             self.wait_seconds, position)
+
+        if want["profile"]:
+            want = {"profile": want["profile"], "seconds": want["seconds"]}
+        want = {name: value for name, value in want.items() if value}
+        return self._connection.lease(label=f"kernel {self.kernel_id}"[:60], wait=self.wait_seconds > 0,
+                                      timeout=self.wait_seconds, waiting=waiting, **want)
+
+    async def launch_kernel(self, cmd, **kwargs):
+        try:
+            info = await super().launch_kernel(cmd, **kwargs)
+        except BaseException:
+            await self._give_back()
+            raise
+        try:
+            await in_thread(self._connection.adopt, self._lease.id, self.process.pid)
+        except BrokerError as error:
+            # Without a holder that ends with the kernel nothing would return the lease.
+            await super().kill()
+            await self._give_back()
+            raise RuntimeError(f"The kernel cannot hold its lease. {error}") from error
+        return info
+
+    # --- Ending ------------------------------------------------------------------------------------------------
+
+    async def shutdown_requested(self, restart=False):
+        await super().shutdown_requested(restart=restart)
+        await self._keep(restart)
+
+    async def kill(self, restart=False):
+        await self._keep(restart)
+        await super().kill(restart=restart)
+
+    async def terminate(self, restart=False):
+        await self._keep(restart)
+        await super().terminate(restart=restart)
+
+    async def _keep(self, restart):
+        """Hold the lease in place of a kernel that is started again. A kernel that died has lost it: ask anew."""
+        if self._lease is None or not restart:
+            return
+        try:
+            await in_thread(self._connection.adopt, self._lease.id, os.getpid())
+        except BrokerError as error:
+            self.log.info("Lease %s ended with the kernel: %s", self._lease.id, error)
+            self._lease = None
+
+    async def cleanup(self, restart=False):
+        await super().cleanup(restart=restart)
+        if restart:
+            # The manager of a kernel that died comes here without a word before.
+            await self._keep(restart)
+        else:
+            await self._give_back()
+
+    async def _give_back(self):
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            try:
+                await in_thread(self._connection.give_back, lease.id)
+            except BrokerError as error:
+                self.log.debug("Lease %s was not returned: %s", lease.id, error)  # it ended with the kernel
+        self._close()
+
+    def _close(self):
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def get_provisioner_info(self):
+        info = await super().get_provisioner_info()
+        return {**info, "lease": self._lease.id if self._lease else None}
+
+
+# --- Parameters ------------------------------------------------------------------------------------------------
+
+
+def parameters(schema, chosen=None):
+    """The values of a kernelspec's parameters: those that were chosen, checked, and defaults for the others."""
+    properties = (schema or {}).get("properties", {})
+    values = {name: one["default"] for name, one in properties.items() if "default" in one}
+    for name, value in (chosen or {}).items():
+        if name not in properties:
+            raise ValueError(f"this kernel has no parameter {name!r}; it has {', '.join(properties) or 'none'}")
+        check(name, value, properties[name])
+        values[name] = value
+    return values
+
+
+def check(name, value, schema):
+    """Raises ValueError when the value is none that the schema of a parameter allows."""
+    kind = schema.get("type")
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind in _TYPES and (not isinstance(value, _TYPES[kind]) or (kind in ("integer", "number") and not number)):
+        raise ValueError(f"the parameter {name!r} is of type {kind}, not {value!r}")
+    if "enum" in schema and value not in schema["enum"]:
+        raise ValueError(f"the parameter {name!r} is one of {', '.join(map(str, schema['enum']))}, not {value!r}")
+    if number and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        raise ValueError(f"the parameter {name!r} is from {schema.get('minimum', '-inf')} to "
+                         f"{schema.get('maximum', 'inf')}, not {value}")
+
+
+def fill(text, values):
+    """Put the values of parameters where the text has {name}; other braces stay."""
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text
