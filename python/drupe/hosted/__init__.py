@@ -5,6 +5,8 @@
         lease = broker.lease(profile="one-gpu", wait=True)
         lease.env                          what makes exactly these devices visible to a process
 
+    drupe.hosted.lease(), .extend(3600)    in a notebook: what its kernel holds, and keeping it longer
+    drupe.hosted.metrics()                 what this process used of its devices, for Prometheus
     python -m drupe.hosted devices         this machine's devices, as drupe-broker's configuration wants them
 
 Nothing here loads the engine, NumPy or JupyterHub before it is used: hubs and spawners run without devices.
@@ -14,6 +16,7 @@ import importlib
 
 _NAMES = {"Broker": "client", "BrokerError": "client", "Lease": "client", "default_path": "client",
           "LeaseProvisioner": "provisioner", "LeasingSpawner": "spawner", "docker_host_config": "hub",
+          "extend": "session", "lease": "session", "LeaseEnded": "session", "metrics": "accounting",
           "post_stop_hook": "hub", "pre_spawn_hook": "hub"}
 __all__ = sorted(_NAMES)
 

@@ -173,6 +173,14 @@ class Broker:
         """The next event, or None when none came within `timeout` seconds."""
         return self._wait(lambda: self._events.popleft() if self._events else None, timeout, self._socket)
 
+    def fileno(self):
+        """The descriptor of the connection, for those who wait for more than events. It may be readable although
+        event(0) has none: what came was the answer to a request."""
+        with self._state:
+            if self._socket is None:
+                raise BrokerError(f"there is no connection to the broker at {self.path}. Leases stay; ask again", "closed")
+            return self._socket.fileno()
+
     def _granted(self, answer, timeout, waiting):
         if "waiting" not in answer:
             return Lease(answer)
