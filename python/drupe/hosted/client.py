@@ -256,6 +256,7 @@ class Broker:
     def _wait(self, get, timeout, used):
         """Wait until get() has something, reading the socket where no other thread does; None after `timeout`."""
         deadline = None if timeout is None else time.monotonic() + timeout
+        looked = False  # with timeout 0 what has come is taken
         with self._state:
             while True:
                 value = get()
@@ -265,10 +266,11 @@ class Broker:
                     raise BrokerError(f"the broker at {self.path} has closed the connection. Leases stay; ask again",
                                       "closed")
                 left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left < 0:
+                if left is not None and left < 0 and looked:
                     return None
+                looked = True
                 if self._reading:
-                    self._state.wait(left)
+                    self._state.wait(left if left is None else max(0, left))
                 else:
                     self._read(used, left)
 

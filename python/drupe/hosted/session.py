@@ -286,12 +286,12 @@ class Session:
             self._holds = why
             self._parking = False
             self._gate.notify_all()
+        self._show_facts()
         if why:
             self._broker.busy(self.lease)  # the time until the next attempt begins anew
             self._told = "busy"
         else:
             self._broker.parked(self.lease)
-        self._show_facts()
 
     def _end(self, why):
         """The broker has taken the device. What lies on it moves to the host, as long as the driver lets us."""
@@ -312,8 +312,7 @@ class Session:
 
     def _look_at_lease(self):
         facts = own_lease(self._broker.list(), self.lease)
-        if facts is not None:
-            self._note(facts)
+        self._note(facts or {})
 
     def _note(self, lease):
         if lease.get("devices"):
