@@ -1,13 +1,47 @@
-"""Kernels that hold a lease of a broker of the test's own."""
+"""Brokers, processes and kernels for the tests of what a machine needs that many share."""
 import json
 import os
+import subprocess
 import sys
 
 import fake_broker
 import pytest
 import support
+from daemon import Daemon
 
 os.environ.setdefault("DRUPE_CACHE", "0")
+
+
+@pytest.fixture
+def daemon(tmp_path, monkeypatch):
+    made = Daemon(tmp_path)
+    monkeypatch.setenv("DRUPE_BROKER", made.socket)
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def broker(daemon):
+    from drupe.hosted import Broker
+
+    with Broker(daemon.socket) as made:
+        yield made
+
+
+@pytest.fixture
+def sleeper():
+    """Processes that do nothing until they are killed."""
+    started = []
+
+    def start():
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +57,8 @@ def spec_folder(tmp_path_factory):
 
 
 @pytest.fixture
-def broker(tmp_path):
+def fake(tmp_path):
+    """A broker that does what the test says."""
     opened = fake_broker.FakeBroker(tmp_path / "broker.sock")
     yield opened
     opened.close()
@@ -44,10 +79,10 @@ def make_kernel(spec_folder):
 
 
 @pytest.fixture
-def leased(make_kernel, broker):
+def leased(make_kernel, fake):
     """A kernel with the lease 7."""
-    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=broker.path)
-    broker.wait("subscribe")
+    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path)
+    fake.wait("subscribe")
     return kernel
 
 

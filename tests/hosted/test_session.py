@@ -12,11 +12,11 @@ def line_of(kernel, msg_id, words):
     return kernel.wait_iopub(there, what="a line with %r" % words)["content"]["data"]["text/plain"]
 
 
-def park(broker):
+def park(fake):
     """Have an idle kernel park; where in the broker's requests that is."""
-    idle = broker.wait("idle")
-    broker.event(event="park", lease="7")
-    return broker.wait("parked", idle)
+    idle = fake.wait("idle")
+    fake.event(event="park", lease="7")
+    return fake.wait("parked", idle)
 
 
 def lease_of(kernel):
@@ -30,87 +30,87 @@ def lease_of(kernel):
             return reply["content"]
 
 
-def test_the_broker_hears_when_a_cell_begins_and_when_it_has_ended(leased, broker, gate):
-    first = broker.wait("idle")
+def test_the_broker_hears_when_a_cell_begins_and_when_it_has_ended(leased, fake, gate):
+    first = fake.wait("idle")
     cell = leased.send(gate.wait)
-    busy = broker.wait("busy", first)
-    assert "idle" not in broker.ops()[busy:]
+    busy = fake.wait("busy", first)
+    assert "idle" not in fake.ops()[busy:]
     gate.open()
     leased.finish(cell)
-    assert broker.requests[broker.wait("idle", busy)]["lease"] == "7"
+    assert fake.requests[fake.wait("idle", busy)]["lease"] == "7"
 
 
-def test_work_that_outlasts_its_cell_is_busy(leased, broker):
+def test_work_that_outlasts_its_cell_is_busy(leased, fake):
     run = leased.run("import drupe\nfrom drupe import _engine\nimport testwork\nqueue = drupe.Queue('host')\n"
                      "hold = _engine._event_open('hold')\nevent = testwork.task(queue, 0, None, [hold])")
     assert run.status == "ok"
-    place = len(broker.requests)
-    broker.event(event="park", lease="7")
-    broker.wait("busy", place)  # said again, instead of `parked`
-    assert "idle" not in broker.ops()[place:] and "parked" not in broker.ops()
+    place = len(fake.requests)
+    fake.event(event="park", lease="7")
+    fake.wait("busy", place)  # said again, instead of `parked`
+    assert "idle" not in fake.ops()[place:] and "parked" not in fake.ops()
     leased.run("hold._finish()")
-    broker.wait("idle", place)
+    fake.wait("idle", place)
 
 
-def test_a_warning_stands_in_the_last_cell(leased, broker):
+def test_a_warning_stands_in_the_last_cell(leased, fake):
     run = leased.run("1+1")
-    broker.event(event="warning", lease="7", seconds=600)
+    fake.event(event="warning", lease="7", seconds=600)
     text = line_of(leased, run.id, "device")
     assert text == "This session's device goes back in 10 minutes. drupe.hosted.extend() asks for more."
-    broker.answers["extend"] = lambda request: {"ends": 4e9}
+    fake.answers["extend"] = lambda request: {"ends": 4e9}
     assert leased.run("import drupe.hosted\ndrupe.hosted.extend(60)").result == "4000000000.0"
     line_of(leased, run.id, "keeps its device")
     assert lease_of(leased)["body"]["ends"] == 4e9
 
 
-def test_nothing_is_parked_during_a_cell(leased, broker, gate):
+def test_nothing_is_parked_during_a_cell(leased, fake, gate):
     cell = leased.send(gate.wait)
-    busy = broker.wait("busy")
-    broker.event(event="park", lease="7")
-    broker.wait("busy", busy + 1)
-    assert "parked" not in broker.ops()
+    busy = fake.wait("busy")
+    fake.event(event="park", lease="7")
+    fake.wait("busy", busy + 1)
+    assert "parked" not in fake.ops()
     gate.open()
     assert leased.finish(cell).status == "ok"
-    broker.wait("idle", busy)
-    park(broker)
+    fake.wait("idle", busy)
+    park(fake)
     assert lease_of(leased)["body"]["state"] == "parked"
 
 
-def test_a_cell_that_may_use_a_device_waits_for_one(leased, broker):
-    parked = park(broker)
+def test_a_cell_that_may_use_a_device_waits_for_one(leased, fake):
+    parked = park(fake)
     assert leased.run("x = 1 + 1\nprint(x)").text() == "2\n"
-    assert "resume" not in broker.ops()
-    broker.answers["resume"] = lambda request: {"waiting": 2, "ticket": 5}
+    assert "resume" not in fake.ops()
+    fake.answers["resume"] = lambda request: {"waiting": 2, "ticket": 5}
     cell = leased.send("import drupe, os\nos.environ['DRUPE_DEVICES']")
-    resume = broker.requests[broker.wait("resume", parked)]
+    resume = fake.requests[fake.wait("resume", parked)]
     assert "2 before you" in line_of(leased, cell, "before you")
-    broker.event(resume["client"], event="granted", ticket=5, lease="7", devices=[{"id": "d", "name": "CPU"}],
+    fake.event(resume["client"], event="granted", ticket=5, lease="7", devices=[{"id": "d", "name": "CPU"}],
                  env={"DRUPE_DEVICES": "host"}, ends=None)
     run = leased.finish(cell)
     assert run.result == "'host'"
     assert "The device was with others for" in line_of(leased, cell, "others")
-    broker.wait("idle", parked)  # it holds a device again
+    fake.wait("idle", parked)  # it holds a device again
     body = lease_of(leased)["body"]
     assert body["state"] == "held" and body["devices"] == ["CPU"]
 
 
-def test_ctrl_c_ends_the_wait_and_gives_the_place_up(leased, broker):
-    park(broker)
-    broker.answers["resume"] = lambda request: {"waiting": 1, "ticket": 9}
+def test_ctrl_c_ends_the_wait_and_gives_the_place_up(leased, fake):
+    park(fake)
+    fake.answers["resume"] = lambda request: {"waiting": 1, "ticket": 9}
     cell = leased.send("import drupe")
     line_of(leased, cell, "before you")
     leased.interrupt()
     run = leased.finish(cell)
     assert run.reply["ename"] == "KeyboardInterrupt"
-    assert broker.requests[broker.wait("return")]["ticket"] == 9
+    assert fake.requests[fake.wait("return")]["ticket"] == 9
     assert leased.run("1+1").result == "2"
-    broker.answers["resume"] = lambda request: {"env": {}, "devices": []}
+    fake.answers["resume"] = lambda request: {"env": {}, "devices": []}
     assert leased.run("import drupe").status == "ok"
 
 
-def test_an_ended_lease_is_an_error_that_says_what_to_do(leased, broker):
+def test_an_ended_lease_is_an_error_that_says_what_to_do(leased, fake):
     run = leased.run("1+1")
-    broker.event(event="ended", lease="7", why="its time is over")
+    fake.event(event="ended", lease="7", why="its time is over")
     line_of(leased, run.id, "has ended")
     failed = leased.run("import drupe")
     assert failed.reply["ename"] == "LeaseEnded" and "save what you need" in failed.reply["evalue"]
@@ -118,33 +118,33 @@ def test_an_ended_lease_is_an_error_that_says_what_to_do(leased, broker):
     assert lease_of(leased)["body"]["state"] == "ended"
 
 
-def test_the_kernel_goes_on_without_a_broker_and_finds_it_again(leased, broker):
-    broker.wait("idle")
-    broker.close()
+def test_the_kernel_goes_on_without_a_broker_and_finds_it_again(leased, fake):
+    fake.wait("idle")
+    fake.close()
     assert leased.run("1+1").result == "2"
-    place = len(broker.requests)
-    broker.open()
+    place = len(fake.requests)
+    fake.open()
     run = leased.run("2+2")
-    broker.wait("subscribe", place)
+    fake.wait("subscribe", place)
     assert run.result == "4" and run.types == ["status", "execute_input", "execute_result", "status"]
-    park(broker)
+    park(fake)
 
 
-def test_a_cell_waits_for_a_broker_that_is_away(leased, broker):
-    park(broker)
-    broker.close()
+def test_a_cell_waits_for_a_broker_that_is_away(leased, fake):
+    park(fake)
+    fake.close()
     cell = leased.send("import drupe")
     line_of(leased, cell, "does not answer")
-    broker.answers["resume"] = lambda request: {"env": {}, "devices": []}
-    broker.open()
+    fake.answers["resume"] = lambda request: {"env": {}, "devices": []}
+    fake.open()
     assert leased.finish(cell).status == "ok"
 
 
-def test_what_is_held_and_who_waits(make_kernel, broker):
+def test_what_is_held_and_who_waits(make_kernel, fake):
     lease = {"lease": 7, "devices": [{"id": "d", "name": "A GPU", "parts": [0, 1]}], "ends": None}
-    broker.answers["list"] = lambda request: {"leases": [lease], "devices": [], "queue": 2}
-    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=broker.path)
-    broker.wait("list")
+    fake.answers["list"] = lambda request: {"leases": [lease], "devices": [], "queue": 2}
+    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path)
+    fake.wait("list")
     shown = kernel.run("import drupe\ndrupe.hosted.lease()").result
     assert shown == "Lease 7: A GPU, parts 0, 1, without an end; 2 wait"
     body = lease_of(kernel)["body"]

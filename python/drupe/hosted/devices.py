@@ -1,0 +1,190 @@
+"""python -m drupe.hosted devices: this machine's devices, as drupe-broker's configuration wants them.
+
+One entry is one piece of hardware, however many drivers offer it: what is leased once must not be leased again under
+another name. The processor is one entry, whose parts are its threads on `host` and its sub-devices of OpenCL. Every mask
+is tried in a new process before it is printed, because drivers differ in which variables they follow.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+MOST_PARTS = 256  # that the broker accepts
+SECONDS = 60
+MASKS = ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "DRUPE_HOST_THREADS")
+_ASK = """
+import json, drupe
+print(json.dumps([{"backend": str(one.backend), "type": str(one.device_type), "name": one.name, "vendor": one.vendor,
+                   "uuid": one.uuid, "pci": one.pci_address, "units": one.max_compute_units,
+                   "memory": one.global_mem_size} for one in drupe.devices()]))
+"""
+
+
+def seen(**masks):
+    """What a new process sees under these masks: a dict for each device. Raises RuntimeError when it sees nothing."""
+    env = {name: value for name, value in os.environ.items() if name not in MASKS}
+    done = subprocess.run([sys.executable, "-c", _ASK], env={**env, **masks}, capture_output=True, text=True,
+                          timeout=SECONDS)
+    if done.returncode != 0:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["it ended without a word"])[-1])
+    found = json.loads(done.stdout)
+    numbers = {}
+    for one in found:
+        one["number"] = numbers[one["backend"]] = numbers.get(one["backend"], -1) + 1
+        one["uuid"] = plain(one["uuid"])
+    return found
+
+
+def plain(uuid):
+    """A UUID as its hexadecimal digits with dashes, or None."""
+    digits = "".join(str(uuid or "").split("-")).lower()
+    if len(digits) != 32 or not digits.strip("0"):
+        return None
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def hardware(found):
+    """The devices by the hardware behind them: all of the processor together, others by PCI address or UUID."""
+    groups = {}
+    for one in found:
+        key = "cpu" if one["type"] == "cpu" else one["pci"] or one["uuid"] or f"{one['backend']}:{one['number']}"
+        groups.setdefault(key, []).append(one)
+    return groups
+
+
+def same(found, wanted):
+    """Whether these are the wanted devices and no others; the numbers may have changed."""
+    def key(one):
+        return str((one["backend"], one["type"], one["name"], one["pci"], one["uuid"]))
+    return sorted(map(key, found)) == sorted(map(key, wanted))
+
+
+def selector(group):
+    return ";".join(f"{one['backend']}:{one['number']}" for one in group)
+
+
+def candidates(group, found):
+    """Sets of masks for the devices of one piece of hardware, the best first."""
+    one = group[0]
+    masks = {"DRUPE_DEVICES": selector(group)}
+    others = [other for other in found if other["type"] == "gpu" and other["vendor"] == one["vendor"]]
+    # Where the driver hides its other devices, the number that DRUPE_DEVICES names is another one.
+    left = [other for other in found if other in group or other not in others]
+    shifted = ";".join(f"{member['backend']}:{[x for x in left if x['backend'] == member['backend']].index(member)}"
+                       for member in group)
+    if "nvidia" in one["vendor"].lower():
+        name = "GPU-" + one["uuid"] if one["uuid"] else str(_order(one, others))
+        yield {"CUDA_VISIBLE_DEVICES": name, "DRUPE_DEVICES": shifted}
+        yield {"CUDA_VISIBLE_DEVICES": name, **masks}
+    elif "intel" in one["vendor"].lower() and one["type"] == "gpu":
+        level_zero = {"ZE_AFFINITY_MASK": str(_order(one, others)), "ONEAPI_DEVICE_SELECTOR": "level_zero:0"}
+        yield {**level_zero, "DRUPE_DEVICES": shifted}
+        yield {**level_zero, **masks}
+    yield masks
+
+
+def _order(one, others):
+    """The place among the maker's GPUs, each counted once."""
+    pieces = list(dict.fromkeys(other["pci"] or other["uuid"] or other["number"] for other in others))
+    return pieces.index(one["pci"] or one["uuid"] or one["number"])
+
+
+def nodes(one, root="/"):
+    """The device files behind a GPU: those that a container or a user needs to use it."""
+    root, pci = pathlib.Path(root), (one["pci"] or "").lower()
+    paths = []
+    if not pci:
+        return paths
+    info = root / "proc/driver/nvidia/gpus" / pci / "information"
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("Device Minor:"):
+                paths.append(f"/dev/nvidia{line.split(':')[1].strip()}")
+        shared = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]
+    else:
+        paths += [f"/dev/dri/{node.name}" for node in sorted((root / "sys/bus/pci/devices" / pci / "drm").glob("*"))
+                  if node.name.startswith(("renderD", "card"))]
+        shared = ["/dev/kfd"] if "amd" in one["vendor"].lower() or "advanced micro" in one["vendor"].lower() else []
+    return [*paths, *(name for name in shared if (root / name[1:]).exists())]
+
+
+def processor(group, ask):
+    """The entry of the processor. Each part is a thread of `host` and, where the driver divides it so, a sub-device."""
+    host = next((one for one in group if one["backend"] == "host"), None)
+    parts = min((host or group[0])["units"], MOST_PARTS)
+    others = [one for one in group if one is not host]
+    env, each = {"DRUPE_DEVICES": selector(others)}, []
+    if host:
+        env = {"DRUPE_DEVICES": ";".join(filter(None, ("host:*", selector(others)))), "DRUPE_HOST_THREADS": "{parts}"}
+    divided = [one for one in others if _divides(one, parts, ask)]
+    if divided or host:
+        each = [{"DRUPE_DEVICES": ";".join([*(["host:*"] if host else []), *(f"{one['backend']}:{one['number']}.{part}"
+                                                                          for one in divided)])}
+                for part in range(parts)]
+    entry = {"id": "cpu", "kind": "cpu", "name": (host or group[0])["name"], "parts": parts if each else 1,
+             "memory": (host or group[0])["memory"], "env": env}
+    return {**entry, "part_env": each} if parts > 1 and each else {**entry, "parts": 1}
+
+
+def _divides(one, parts, ask):
+    try:
+        return len(ask(DRUPE_DEVICES=f"{one['backend']}:{one['number']}.*")) == parts
+    except RuntimeError:
+        return False
+
+
+def entries(ask=seen, root="/", complain=lambda line: None):
+    """The configuration's `devices`, checked; what cannot be leased alone is left out with a complaint."""
+    found, made, numbers = ask(), [], {}
+    for key, group in hardware(found).items():
+        if key == "cpu":
+            made.append(processor(group, ask))
+            continue
+        one = group[0]
+        kind = one["type"] if one["type"] == "gpu" else "accelerator"
+        masks = next((masks for masks in candidates(group, found) if _only(masks, group, ask)), None)
+        if masks is None:
+            complain(f"{one['name']} is left out: no mask makes it the only one visible")
+            continue
+        number = numbers[kind] = numbers.get(kind, -1) + 1
+        made.append({"id": f"{kind}{number}", "kind": kind, "name": one["name"], "parts": 1, "memory": one["memory"],
+                     "env": masks, "nodes": nodes(one, root)})
+    return made
+
+
+def _only(masks, group, ask):
+    try:
+        return same(ask(**masks), group)
+    except RuntimeError:
+        return False
+
+
+def profiles(devices):
+    """What people usually want, also of what this machine lacks: the page of profiles then says so."""
+    threads = max((one["parts"] for one in devices if one["kind"] == "cpu"), default=1)
+    half = max(1, threads // 2)
+    made = {"cpu-part": {"title": f"{half} of the processor's {threads} threads", "kind": "cpu", "parts": half},
+            "sub-device": {"title": "One sub-device: a single thread", "kind": "cpu", "parts": 1},
+            "one-gpu": {"title": "One GPU", "kind": "gpu", "devices": 1},
+            "two-gpus": {"title": "Two GPUs", "kind": "gpu", "devices": 2}}
+    return made
+
+
+def main(argv):
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="python -m drupe.hosted devices", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--profiles", action="store_true", help="a whole configuration, with usual profiles")
+    options = parser.parse_args(argv)
+
+    def complain(line):
+        sys.stderr.write(f"drupe: {line}\n")
+
+    try:
+        devices = entries(complain=complain)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        complain(f"the devices cannot be listed: {error}")
+        return 2
+    print(json.dumps({"devices": devices, **({"profiles": profiles(devices)} if options.profiles else {})}, indent=1))
+    return 0
