@@ -30,6 +30,8 @@ def supported():
         found.append("debugger")
     if subshells_on():
         found.append("kernel subshells")
+    if os.environ.get("DRUPE_LEASE"):
+        found.append("drupe lease")  # the panel asks for it
     return found
 
 
