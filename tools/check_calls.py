@@ -56,7 +56,7 @@ def hall_of(room):
 def words_of_headers(root, rooms):
     """The identifiers in the headers of each room."""
     words = collections.defaultdict(set)
-    for top in ("engine", "jkernel", "python", "base"):
+    for top in ("broker", "engine", "jkernel", "python", "base"):
         for path in (root / top).rglob("*.h"):
             room = room_of(path.relative_to(root).as_posix(), rooms)
             if room:

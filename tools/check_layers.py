@@ -64,7 +64,7 @@ def check_file(path, text, rooms, headers, arrows):
 
 def main(root, write):
     rooms = rooms_of(root)
-    folders = ("base", "engine", "jkernel", "python", "tests", "tools")
+    folders = ("base", "broker", "engine", "jkernel", "python", "tests", "tools")
     files = sorted(path for folder in folders for pattern in SOURCES for path in (root / folder).rglob(pattern))
     headers = {p.relative_to(root).as_posix() for p in files if p.suffix in (".h", ".def")}
     problems, arrows = [], set()

@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("base", "engine", "jkernel", "python", "tests")
+FOLDERS = ("base", "broker", "engine", "jkernel", "python", "tests")
 LONGEST_FUNCTION = 60
 LONGEST_LINE = 120
 

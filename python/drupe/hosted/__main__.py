@@ -24,7 +24,7 @@ def status(argv):
     parser = argparse.ArgumentParser(prog="python -m drupe.hosted status")
     parser.add_argument("--json", action="store_true", help="the broker's answer as it is")
     options = parser.parse_args(argv)
-    from drupe.hosted import profiles
+    from drupe.hosted import view
     from drupe.hosted.client import Broker
 
     with Broker() as broker:
@@ -32,7 +32,7 @@ def status(argv):
     if options.json:
         print(json.dumps(state, indent=1))
     else:
-        print("\n".join(profiles.lines(state)))
+        print("\n".join(view.lines(state)))
     return 0
 
 
@@ -51,7 +51,7 @@ def kernelspec(argv):
     names = options.profile
     if not names:
         with Broker() as broker:
-            names = [one["name"] for one in broker.list()["profiles"]]
+            names = [one["name"] for one in broker.profiles()]
     root = (pathlib.Path(options.prefix or sys.prefix) / "share" / "jupyter" if options.sys_prefix or options.prefix
             else spec._user_folder())
     folder = root / "kernels" / options.name

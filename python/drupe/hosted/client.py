@@ -59,8 +59,10 @@ class Lease:
 
 
 def device_title(device):
-    text, parts = device.get("name") or device["id"], device.get("parts")
-    return f"{text}, parts {', '.join(map(str, parts))}" if parts else text
+    text, parts = device.get("name") or device["id"], device.get("parts") or []
+    if parts == [0] and device.get("kind") != "cpu":  # most devices have a single part
+        return text
+    return f"{text}, {'part' if len(parts) == 1 else 'parts'} {', '.join(map(str, parts))}" if parts else text
 
 
 class Broker:
@@ -93,7 +95,16 @@ class Broker:
 
     def list(self):
         """Devices, leases, the queue: leases of other users as sums, unless this one is an admin."""
-        return self.request("list")
+        state = self.request("list")
+        while state.get("left_out"):
+            more = self.request("list", skip=len(state["leases"]))
+            state["left_out"] = more.get("left_out", 0) if more["leases"] else 0
+            state["leases"] += more["leases"]
+        return state
+
+    def profiles(self, user=None):
+        """The profiles, and why this user, or another one, can never have what one says."""
+        return self.request("profiles", user=user)["profiles"]
 
     def metrics(self):
         """The broker's figures, as Prometheus wants them."""

@@ -78,7 +78,7 @@ def configure(c, run, state, address="http://127.0.0.1:8000", proxy=("configurab
     c.JupyterHub.db_url = f"sqlite:///{state / 'jupyterhub.sqlite'}"
     c.JupyterHub.cookie_secret_file = str(state / "cookie_secret")
     c.ConfigurableHTTPProxy.api_url = unix(run / "private" / "proxy.sock")
-    c.ConfigurableHTTPProxy.command = list(proxy)
+    c.ConfigurableHTTPProxy.command = [sys.executable, "-m", "drupe.hosted.proxy", *proxy]
     c.ConfigurableHTTPProxy.pid_file = str(run / "private" / "proxy.pid")
     c.JupyterHub.spawner_class = spawner.LeasingSpawner
     c.LeasingSpawner.socket_dir = str(run / "servers")

@@ -63,7 +63,7 @@ class Follower:
                     broker.watch()
                     state = broker.list()
                     while self._wanted():
-                        self._tell({"state": state, "load": meter.read(state.get("devices", []))})
+                        self._tell({"state": state, "time": time.time(), "load": meter.read(_devices(state))})
                         if _changed(broker):
                             state = broker.list()
             except BrokerError as error:
@@ -79,6 +79,12 @@ def _changed(broker):
         changed = changed or event.get("event") == "changed"
         event = broker.event(0)
     return changed
+
+
+def _devices(state):
+    """The devices with their files, which leases tell."""
+    nodes = {take["id"]: take["nodes"] for lease in state["leases"] for take in lease["devices"]}
+    return [{**one, "nodes": nodes.get(one["id"])} for one in state["devices"]]
 
 
 follower = Follower()
@@ -103,14 +109,12 @@ class DevicesEvents(BaseHandler):
         follower.listen(news.set)
         if follower.seen is not None:
             news.set()
-        sent = None
         try:
             while not self.request.connection.stream.closed():
-                await asyncio.wait_for(news.wait(), timeout=None)
+                await news.wait()
                 news.clear()
-                text = json.dumps(view.page(follower.seen, user.name, user.admin), sort_keys=True)
-                self.write(f"data: {text}\n\n" if text != sent else ": \n\n")
-                sent = text
+                text = json.dumps(view.page(follower.seen, user.name, user.admin))
+                self.write(f"data: {text}\n\n")
                 await self.flush()
         except StreamClosedError:
             pass

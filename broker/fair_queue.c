@@ -1,0 +1,202 @@
+/* Those who wait, and in which order they are served.
+ *
+ * The order: who holds least of the kind goes first; then who used least of it in the last hour; then who
+ * waited longest; of one user's, what is to be resumed before what is new. Smaller asks may pass a large one
+ * that does not fit yet, until that has waited for the configured patience: then it goes before all that was
+ * asked later, and what it needs is kept for it. Of each user one ask at a time has that right, so that many
+ * asks do not gain by it.
+ *
+ * A pass makes a heap of all tickets, serves from its top until something is granted, and begins anew,
+ * because who was served holds more now. What found no devices in this pass finds none later in it. */
+#include "broker/broker_state.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bk_ticket *bk_ticket_new(bk_broker *broker, bk_client *client, bk_user *user, bk_holder *holder,
+                         const bk_want *want, bk_lease *lease)
+{
+    bk_ticket *ticket = calloc(1, sizeof *ticket);
+    if (!ticket) return NULL;
+    ticket->serial = ++broker->serial;
+    snprintf(ticket->id, sizeof ticket->id, "%s-%llu", broker->tag, (unsigned long long)ticket->serial);
+    if (drupe_map_put(&broker->tickets, ticket->id, strlen(ticket->id), ticket, NULL) != DRUPE_OK) {
+        free(ticket);
+        return NULL;
+    }
+    ticket->client = client;
+    client->ntickets++;
+    ticket->user = user;
+    ticket->holder = holder;
+    if (holder) holder->uses++;
+    ticket->want = *want;
+    ticket->lease = lease;
+    if (lease) lease->ticket = ticket;
+    ticket->asked = broker->now;
+    ticket->prev = broker->last_ticket;
+    *broker->last_ticket = ticket;
+    broker->last_ticket = &ticket->next;
+    user->ntickets++;
+    return ticket;
+}
+
+void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket)
+{
+    *ticket->prev = ticket->next;
+    if (ticket->next)
+        ticket->next->prev = ticket->prev;
+    else
+        broker->last_ticket = ticket->prev;
+    if (ticket->lease) ticket->lease->ticket = NULL;
+    if (ticket->waits) broker->changed = true;
+    ticket->user->ntickets--;
+    ticket->client->ntickets--;
+    drupe_map_remove(&broker->tickets, ticket->id, strlen(ticket->id));
+    bk_holder_release(broker, ticket->holder);
+    if (ticket->first) broker->look_queue = true; /* what was reserved for it */
+    free(ticket->profile);
+    free(ticket->label);
+    free(ticket);
+}
+
+/* --- The order ------------------------------------------------------------------------------------------ */
+
+/* Find who goes by patience, and what everybody has used: before a pass. */
+static void order_prepare(bk_broker *broker)
+{
+    for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
+        ticket->user->jumped = false;
+        ticket->user->oldest = 0;
+    }
+    broker->queue_due = INFINITY;
+    for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
+        double when = ticket->asked + broker->config.patience;
+        ticket->first = !ticket->user->jumped && broker->now >= when && ticket->waits;
+        if (ticket->first) ticket->user->jumped = true;
+        if (when > broker->now) broker->queue_due = fmin(broker->queue_due, when);
+        /* Less than a second of one device is no difference. */
+        ticket->used = floor(bk_user_history(broker, ticket->user, ticket->want.kind));
+        /* What is to be resumed has the place of its user's oldest ask, and comes before that. */
+        if (ticket->user->oldest == 0) ticket->user->oldest = ticket->serial;
+        ticket->rank = ticket->lease ? 2 * ticket->user->oldest - 1 : 2 * ticket->serial;
+    }
+}
+
+static bool before(const bk_ticket *a, const bk_ticket *b)
+{
+    if (a->first != b->first) return a->first;
+    if (a->first) return a->serial < b->serial;
+    if (a->user != b->user) {
+        uint64_t x = a->user->held[a->want.kind], y = b->user->held[b->want.kind];
+        if (x != y) return x < y;
+        if (a->used < b->used || a->used > b->used) return a->used < b->used;
+    }
+    return a->rank != b->rank ? a->rank < b->rank : a->serial < b->serial;
+}
+
+unsigned bk_queue_position(bk_broker *broker, const bk_ticket *ticket)
+{
+    unsigned position = 1;
+    order_prepare(broker);
+    for (const bk_ticket *other = broker->first_ticket; other; other = other->next) {
+        if (other != ticket && before(other, ticket)) position++;
+    }
+    return position;
+}
+
+static void heap_sink(bk_ticket **heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count) return;
+        if (child + 1 < count && before(heap[child + 1], heap[child])) child++;
+        if (!before(heap[child], heap[at])) return;
+        bk_ticket *upper = heap[at];
+        heap[at] = heap[child];
+        heap[child] = upper;
+        at = child;
+    }
+}
+
+static bk_ticket *heap_pop(bk_ticket **heap, size_t *count)
+{
+    bk_ticket *top = heap[0];
+    heap[0] = heap[--*count];
+    heap_sink(heap, *count, 0);
+    return top;
+}
+
+/* --- A pass --------------------------------------------------------------------------------------------- */
+
+/* Serve this ticket, if there is room and its user's quotas allow it. */
+static bool serve(bk_broker *broker, bk_ticket *ticket, uint64_t pass)
+{
+    bool ever;
+    bk_holding holding;
+    uint64_t amount = bk_want_amount(broker, &ticket->want);
+    if (bk_user_over(broker, ticket->user, amount, true, &ever)) return false;
+    if (!bk_claim(broker, &ticket->want, pass, &holding)) {
+        if (ticket->first) bk_reserve(broker, &ticket->want, pass);
+        return false;
+    }
+    if (holding.amount[BK_ANY] > amount &&
+        bk_user_over(broker, ticket->user, holding.amount[BK_ANY], true, &ever)) {
+        bk_give(broker, &holding);
+        return false;
+    }
+    return bk_grant(broker, ticket, &holding);
+}
+
+static bool same(const bk_want *a, const bk_want *b)
+{
+    return a->kind == b->kind && a->devices == b->devices && a->parts == b->parts && a->memory == b->memory;
+}
+
+/* Serve one ticket; false when none can be. */
+static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, uint64_t pass)
+{
+    size_t count = 0;
+    const bk_ticket *last = NULL;
+    order_prepare(broker);
+    for (bk_ticket *ticket = broker->first_ticket; ticket && count < most; ticket = ticket->next) {
+        if (ticket->failed != pass) heap[count++] = ticket;
+    }
+    for (size_t i = count / 2; i-- > 0;) heap_sink(heap, count, i);
+    while (count) {
+        bk_ticket *ticket = heap_pop(heap, &count);
+        /* What another one of the same user and size did not get, this one does not get either. */
+        bool hopeless =
+            last && last->user == ticket->user && same(&last->want, &ticket->want) && !ticket->first;
+        if (!hopeless && serve(broker, ticket, pass)) return true;
+        ticket->failed = pass;
+        last = ticket;
+    }
+    return false;
+}
+
+void bk_queue_run(bk_broker *broker)
+{
+    broker->look_queue = false;
+    broker->queue_due = INFINITY;
+    if (!broker->first_ticket) return;
+    size_t most = broker->tickets.count;
+    bk_ticket **heap = calloc(most, sizeof *heap);
+    if (!heap) {
+        broker->queue_due = broker->now + 1;
+        return;
+    }
+    uint64_t pass = ++broker->pass;
+    order_prepare(broker);
+    while (broker->first_ticket && bk_anything_free(broker) && pass_one(broker, heap, most, pass)) continue;
+    free(heap);
+    broker->look_park = broker->first_ticket != NULL;
+}
+
+bool bk_queue_wants(const bk_broker *broker, const bk_lease *lease)
+{
+    for (const bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
+        if (ticket->lease == lease) continue;
+        if (ticket->want.kind == BK_ANY || lease->holding.amount[ticket->want.kind] > 0) return true;
+    }
+    return false;
+}
