@@ -1,4 +1,4 @@
-"""A broker of the tests' own: it notes every request, answers as it is told to, and sends events when a test wants it."""
+"""A broker of the tests' own: it notes every request, answers as it is told to, and sends events when a test wants."""
 import json
 import os
 import select

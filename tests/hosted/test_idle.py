@@ -1,6 +1,6 @@
-"""What a Jupyter server takes for idle: cells and work of devices keep a kernel, what moves by itself does not. A server
-ends idle kernels here after seconds; a second kernel, idle for a shorter time than the one in question, shows that its
-time has come. `./dev hosted-test` runs this."""
+"""What a Jupyter server takes for idle: cells and work of devices keep a kernel, what moves by itself does not. A
+server ends idle kernels here after seconds; a second kernel, idle for a shorter time than the one in question, shows
+that its time has come. `./dev hosted-test` runs this."""
 import json
 import os
 

@@ -157,15 +157,12 @@ typedef struct jk_answered {
     int64_t at;
 } jk_answered;
 
-/* Work of devices that goes on whether a cell runs or not: after a moment it is said as `busy` without a
- * parent, so that nobody takes a kernel that computes for one that is idle. */
+/* Work of devices, whether a cell runs or not. */
 typedef struct jk_work {
-    bool wanted;    /* somebody ends idle kernels: else nothing of this is said */
-    bool goes_on;   /* the engine's word */
-    bool said;      /* `busy` was published for it */
-    int64_t since;  /* when it began, or the last cell ended */
-    int64_t again;  /* when a busy that lasts is to be said once more */
-    int64_t period; /* of that */
+    bool wanted;           /* somebody ends idle kernels: else nothing of this is said */
+    bool goes_on, said;    /* the engine's word; `busy` was published for it */
+    int64_t since;         /* when it began, or the last cell ended */
+    int64_t again, period; /* when a busy that lasts is to be said once more */
 } jk_work;
 
 typedef struct jk_cells {

@@ -16,7 +16,8 @@ import importlib
 
 _NAMES = {"Broker": "client", "BrokerError": "client", "Lease": "client", "default_path": "client",
           "LeaseProvisioner": "provisioner", "LeasingSpawner": "spawner", "docker_host_config": "hub",
-          "extend": "session", "lease": "session", "LeaseEnded": "session", "metrics": "accounting",
+          "extend": "session", "lease": "session", "LeaseEnded": "session", "DeviceMoved": "session",
+          "metrics": "accounting",
           "post_stop_hook": "hub", "pre_spawn_hook": "hub"}
 __all__ = sorted(_NAMES)
 

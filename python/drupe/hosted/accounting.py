@@ -1,9 +1,12 @@
 """What this process used of its devices: seconds, memory, bytes moved, as JSON lines and as Prometheus metrics.
 
-DRUPE_ACCOUNT names a file, to which all processes append, or a folder, in which each has a file of its own. A line holds
-sums since the start of the process; so the last line of a session says all, and one that was killed lacks a minute.
-"seconds" is time in which the device is known to have worked for this process, "maybe_seconds" time in which it may have
-beside that: see docs/commands.md on hatched bars.
+DRUPE_ACCOUNT names a file, to which all processes append, or a folder, in which each has a file of its own. A line
+holds sums since the start of the process; so the last line of a session says all, and one that was killed lacks a
+minute. "seconds" is time in which the device is known to have worked for this process, "maybe_seconds" time beside that
+in which it may have: when the work of a device without profiling ran is not known.
+
+A process writes this itself, and under its own name: it is a record for its user. What a user is charged for is the
+account of the broker, which sees how long a lease was held.
 """
 import json
 import os
@@ -13,13 +16,15 @@ import sys
 import threading
 import time
 
+from .siblings import process_name
+
 PERIOD = 60.0  # seconds between two lines
 _NANO = 1e9
-_FIELDS = (("seconds", "busyNs", _NANO), ("maybe_seconds", "maybeNs", _NANO), ("peak", "peak", 1), ("moved", "moved", 1),
-           ("kernels", "kernels", 1))
+_FIELDS = (("seconds", "busyNs", _NANO), ("maybe_seconds", "maybeNs", _NANO), ("peak", "peak", 1),
+           ("moved", "moved", 1), ("kernels", "kernels", 1))
 _HELP = {
     "seconds": ("drupe_device_seconds_total", "counter", "Seconds in which the device is known to have worked."),
-    "maybe_seconds": ("drupe_device_maybe_seconds_total", "counter", "Seconds beside these in which it may have worked."),
+    "maybe_seconds": ("drupe_device_maybe_seconds_total", "counter", "Seconds beside these in which it may have."),
     "peak": ("drupe_device_memory_peak_bytes", "gauge", "The most memory that was in use at a time."),
     "used": ("drupe_device_memory_used_bytes", "gauge", "Memory in use."),
     "moved": ("drupe_device_moved_bytes_total", "counter", "Bytes of copies and fills."),
@@ -51,28 +56,19 @@ def devices():
 
 def metrics():
     """What this process used of its devices, as text for Prometheus."""
-    labels = {"user": user(), "session": session(), "lease": os.environ.get("DRUPE_LEASE", "")}
+    labels = {"user": user(), "session": process_name(), "lease": os.environ.get("DRUPE_LEASE", "")}
     found, lines = devices(), []
     for name, (metric, kind, about) in _HELP.items():
         lines += ["# HELP %s %s" % (metric, about), "# TYPE %s %s" % (metric, kind)]
         for one in found:
-            marks = ",".join('%s="%s"' % (key, _escaped(value)) for key, value in {**labels, "device": one["device"]}.items())
+            marked = {**labels, "device": one["device"]}
+            marks = ",".join('%s="%s"' % (key, _escaped(value)) for key, value in marked.items())
             lines.append("%s{%s} %s" % (metric, marks, repr(one[name])))
     return "\n".join(lines) + "\n"
 
 
 def _escaped(value):
     return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def session():
-    """A name for this process that no other has or had."""
-    return "%d-%d" % (os.getpid(), _started_at())
-
-
-def _started_at():
-    text = pathlib.Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
-    return int(text.rpartition(")")[2].split()[19])  # clock ticks since the machine's start
 
 
 class Account:
@@ -107,7 +103,7 @@ class Account:
 
     def _path(self):
         if self._place.is_dir():
-            return self._place / ("%s-%s.jsonl" % (user().replace("/", "_"), session()))
+            return self._place / ("%s-%s.jsonl" % (user().replace("/", "_"), process_name()))
         if not self._place.parent.is_dir():
             raise FileNotFoundError("DRUPE_ACCOUNT=%s cannot be written: there is no folder %s"
                                     % (self._place, self._place.parent))
@@ -122,7 +118,7 @@ class Account:
             if found == self._last and not final:
                 return
             self._last = found
-            line = {"user": user(), "session": session(), "lease": os.environ.get("DRUPE_LEASE") or None,
+            line = {"user": user(), "session": process_name(), "lease": os.environ.get("DRUPE_LEASE") or None,
                     "began": round(self._began, 3), "now": round(time.time(), 3), "final": final,
                     "seconds": sum(one["seconds"] for one in found),
                     "maybe_seconds": sum(one["maybe_seconds"] for one in found),

@@ -19,6 +19,7 @@ import time
 
 from . import words
 from .client import Broker, BrokerError
+from .siblings import Siblings
 from .touches import may_use_devices
 
 _CALM = 1.0  # seconds after which a cell that has ended is no work any more
@@ -27,13 +28,17 @@ _GLANCE = 5.0  # the same while nothing is known to work: a thread may have begu
 _FRESH = 2.0  # seconds between two looks at who waits, at most
 _AWAY = (0.2, 0.5, 1.0, 2.0, 5.0)  # seconds until a broker that does not answer is asked again
 _TURN = 1.0  # seconds between two looks at one's place in the queue
-_LOST = ("no-lease", "unknown", "not-found", "ended")  # codes of a broker that does not know the lease
+_LOST = ("unknown",)  # codes of a broker that does not know the lease
 
 _current = None  # the Session of this process
 
 
 class LeaseEnded(RuntimeError):
     """The lease of this kernel is over, and its device is another's."""
+
+
+class DeviceMoved(RuntimeError):
+    """The broker gave this kernel another device than that on which its memory was."""
 
 
 class Session:
@@ -43,6 +48,8 @@ class Session:
         self.lease = str(lease)
         self._notebook = notebook
         self._broker = Broker(path)
+        self._siblings = Siblings(lease)
+        self._env = None  # the lease's, while it is known
         self._gate = threading.Condition()
         self._cells = set()
         self._parking = False  # the thread parks: no cell begins
@@ -68,6 +75,7 @@ class Session:
         self._closing = True
         self._rouse()
         self._thread.join(2.0)
+        self._siblings.close()
         self._broker.close()
 
     def _rouse(self):
@@ -101,8 +109,9 @@ class Session:
         self._resume()
 
     def _ended_text(self):
-        return ("The lease of this kernel has ended (%s), and its device is another's now. Cells that use no device still "
-                "run: save what you need, then stop the server on the hub's page and start it again for another lease."
+        return ("The lease of this kernel has ended (%s), and its device is another's now. Cells that use no device "
+                "still run: save what you need, then stop the server on the hub's page and start it again for another "
+                "lease."
                 % (self._why or "its time is over"))
 
     def _resume(self):
@@ -110,7 +119,7 @@ class Session:
         with Broker(self._broker.path) as own:
             answer = self._ask_until_granted(own, line)
         away = time.time() - (self._parked_at or time.time())
-        os.environ.update({str(name): str(value) for name, value in answer.get("env", {}).items()})
+        self._take_environment(answer)
         back, seconds = _unpark()
         with self._gate:
             self._held, self._told = "held", None
@@ -119,8 +128,31 @@ class Session:
         if line is not None:
             line.show(words.came_back(away, back, seconds))
 
+    def _take_environment(self, answer):
+        """Apply the environment of the devices that were granted. Open drivers do not look at it any more."""
+        env = {str(name): str(value) for name, value in answer.get("env", {}).items()}
+        before, self._env = self._env, env
+        other = before is not None and before != env
+        moved = other and any(one.get("kind") != "cpu" for one in answer.get("devices", ()))
+        for name in set(before or ()) - set(env):
+            os.environ.pop(name, None)
+        os.environ.update(env)
+        if moved and "drupe._engine" in sys.modules:
+            self._env = before  # until the kernel is restarted
+            raise DeviceMoved("The broker gave this session %s, and what this kernel has in memory was on another "
+                              "device. It stays in host memory. Run the cell again later to try for the old device, or "
+                              "restart the kernel to use the new one."
+                              % ", ".join(words.device(one) for one in answer["devices"]))
+
     def _ask_until_granted(self, own, line):
-        """The broker's answer. A broker that goes away meanwhile is asked again: the lease outlives it."""
+        """The broker's answer. A broker that goes away meanwhile is asked again: the lease outlives it. Of the kernels
+        of a lease one asks at a time, since the broker keeps one place in the queue for a lease."""
+        with self._siblings.alone() as begin:
+            while not begin():
+                time.sleep(0.1)
+            return self._ask(own, line)
+
+    def _ask(self, own, line):
         for pause in _pauses():
             try:
                 answer = own.request("resume", lease=self.lease)
@@ -132,7 +164,8 @@ class Session:
                 if error.code not in ("closed", "unreachable", "timeout"):
                     raise
                 if line is not None:
-                    line.show("Waiting for the broker of devices, which does not answer. Interrupt the cell to give up.")
+                    line.show("Waiting for the broker of devices, which does not answer. Interrupt the cell to give "
+                              "up.")
             time.sleep(pause)
 
     def _wait_turn(self, own, answer, line):
@@ -148,7 +181,7 @@ class Session:
                     position = _position(own.list(), ticket, position)
                 elif event.get("event") == "granted" and event.get("ticket") == ticket:
                     return event
-                elif event.get("event") == "ended":
+                elif event.get("event") == "ended" and "lease" in event:
                     self._end(event.get("why", ""))
                     raise LeaseEnded(self._ended_text())
         except BaseException as error:
@@ -182,7 +215,10 @@ class Session:
         self._broker.subscribe(self.lease)
         self._broker.watch()
         self._told = None
-        self._look_at_lease()
+        lease = self._look_at_lease()
+        with self._gate:
+            if lease is not None and lease.get("parked") and self._held == "held" and not self._cells:
+                self._held, self._parked_at = "parked", time.time()  # before this kernel began
 
     def _serve(self):
         looked = time.monotonic()
@@ -239,7 +275,11 @@ class Session:
         state = "busy" if running or recent or _devices_work() else "idle"
         if state == self._told:
             return
-        (self._broker.busy if state == "busy" else self._broker.idle)(self.lease)
+        self._siblings.mark(state)
+        if state == "idle" and "busy" not in self._siblings.others():
+            self._broker.idle(self.lease)
+        if state == "busy" or "busy" in self._siblings.others():  # one may have begun meanwhile
+            self._broker.busy(self.lease)
         self._told = state
 
     def _on_event(self, event):
@@ -290,7 +330,9 @@ class Session:
         if why:
             self._broker.busy(self.lease)  # the time until the next attempt begins anew
             self._told = "busy"
-        else:
+            return
+        self._siblings.mark("parked")
+        if all(state == "parked" for state in self._siblings.others()):
             self._broker.parked(self.lease)
 
     def _end(self, why):
@@ -311,12 +353,16 @@ class Session:
     # --- What the panel shows ----------------------------------------------------------------------------------
 
     def _look_at_lease(self):
+        """The lease as the broker lists it; None where it is not among those that are listed."""
         facts = own_lease(self._broker.list(), self.lease)
         self._note(facts or {})
+        return facts
 
     def _note(self, lease):
         if lease.get("devices"):
             self._facts["devices"] = [words.device(one) for one in lease["devices"]]
+        if lease.get("env") and self._env is None:
+            self._env = {str(name): str(value) for name, value in lease["env"].items()}
         for name in ("ends", "waiting"):
             if name in lease:
                 self._facts[name] = lease[name]
@@ -372,11 +418,7 @@ def _park():
         return ""  # nothing lies there
     from . import parking
 
-    why = parking.parkable()
-    if why:
-        return words.listed(why)
-    parking.park()
-    return ""
+    return " ".join(parking.park(automatic=False).reasons)  # it comes back with the lease, and not before
 
 
 def _unpark():
@@ -385,8 +427,8 @@ def _unpark():
         return 0, 0.0
     from . import parking
 
-    started = time.monotonic()
-    return parking.unpark() or 0, time.monotonic() - started
+    report = parking.unpark()
+    return report.nbytes, report.seconds
 
 
 # --- For programs and people ---------------------------------------------------------------------------------------
@@ -403,8 +445,8 @@ def _id():
     if _current is not None:
         return _current.lease
     if not os.environ.get("DRUPE_LEASE"):
-        raise BrokerError("this process holds no lease of a device broker: DRUPE_LEASE is not set. Start the kernel from a "
-                          "hub that leases devices, or lease one with drupe.hosted.Broker().lease()", "no-lease")
+        raise BrokerError("this process holds no lease of a device broker: DRUPE_LEASE is not set. Start the kernel "
+                          "from a hub that leases devices, or lease one with drupe.hosted.Broker().lease()", "unknown")
     return os.environ["DRUPE_LEASE"]
 
 
@@ -414,13 +456,13 @@ def lease():
     with Broker() as broker:
         found = own_lease(broker.list(), number)
     if found is None:
-        raise BrokerError("the broker does not know the lease %s any more: it has ended" % number, "no-lease")
+        raise BrokerError("the broker does not know the lease %s any more: it has ended" % number, "unknown")
     return words.Described(found)
 
 
 def extend(seconds=3600):
-    """Keep the lease so many seconds longer than it would last. The broker refuses while others wait, and beyond what
-    one user may have. When it ends then, in seconds since 1970."""
+    """Have the lease last at least so many seconds from now. The broker refuses while others wait, and gives no more
+    than a user may have. When it ends then, in seconds since 1970; None: it has no end."""
     number = _id()
     with Broker() as broker:
         ends = broker.extend(number, seconds).get("ends")

@@ -52,11 +52,6 @@ def came_back(away, count, seconds):
     return text
 
 
-def listed(reasons):
-    """Why something cannot be, from a text or a list of such."""
-    return reasons if isinstance(reasons, str) else "; ".join(str(one) for one in reasons)
-
-
 class Described(dict):
     """A lease, as the broker lists it, that shows itself in a line."""
 

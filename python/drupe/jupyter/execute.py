@@ -19,9 +19,9 @@ from .shell import interruption
 
 
 class Executor:
-    """Runs cells, one at a time. `before` and `after`, if set, are called with each cell: what `before` raises fails the
-    cell, whose code does not run then; `after` is called in every case. `failed(request, error)` replies when a cell that has awaited could not be
-    answered."""
+    """Runs cells, one at a time. `before` and `after`, if set, are called with each cell: what `before` raises fails
+    the cell, whose code does not run then; `after` is called in every case. `failed(request, error)` replies when a
+    cell that has awaited could not be answered."""
 
     before = after = None
 

@@ -1,7 +1,7 @@
 """A kernel that holds a lease of a device broker, or accounts for what it uses: the notebook's side of it.
 
-drupe.hosted.session knows the lease and no notebooks; here are the cells that it waits for and the places where it shows
-something.
+drupe.hosted.session knows the lease and no notebooks; here are the cells that it waits for and the places where it
+shows something.
 """
 import contextlib
 import html

@@ -81,7 +81,8 @@ export class Panel {
     }
     setText(this.lease, leaseText(model.lease, Date.now() / 1000));
     this.lease.hidden = !model.lease;
-    this.lease.classList.toggle('drupe-near', model.lease?.state === 'ended' || model.lease?.ends * 1000 < Date.now() + SOON);
+    const { state, ends } = model.lease ?? {};
+    this.lease.classList.toggle('drupe-near', state === 'ended' || (ends && ends * 1000 < Date.now() + SOON));
     this.body.hidden = model.trace.devices.length === 0 && model.trace.empty && !model.errors.length;
     const words = WORDS[model.state] ?? (this.body.hidden ? WORDS.quiet : '');
     setText(this.note, words);

@@ -192,22 +192,6 @@ static void work_begins_and_ends(void **state)
     drupe_view_listen_work(NULL);
 }
 
-/* They stay when the cells are forgotten. */
-static void a_device_has_sums_of_its_own(void **state)
-{
-    (void)state;
-    OK(drupe_view_start());
-    for (int i = 0; i < 10; i++) fill(bench.queue);
-    drupe_view *view = take_when_over();
-    uint64_t bytes = 0, sum = 0, busy = 0;
-    for (size_t i = 0; i < view->nspans; i++) bytes += view->spans[i].bytes;
-    for (size_t i = 0; i < view->ndevices; i++) sum += view->devices[i].moved;
-    for (size_t i = 0; i < view->ndevices; i++) busy += view->devices[i].busy_ns + view->devices[i].maybe_ns;
-    assert_true(sum > 0 && sum == bytes);
-    assert_true(busy > 0);
-    drupe_view_release(view);
-}
-
 static void references_are_left_to_their_owner(void **state)
 {
     pthread_t by = 0;
@@ -608,7 +592,6 @@ int main(void)
         CASE(a_child_is_silent),
         CASE(who_listens_is_told),
         CASE(work_begins_and_ends),
-        CASE(a_device_has_sums_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
