@@ -184,8 +184,7 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
 /* End the cell if it is one, enqueue `status: idle` and, in the same step, `busy` for the latest cell that
  * still runs. `reply`, when not NULL, goes first and is taken. */
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
-/* io thread: say what is due of work that goes on, and of a cell that does. Returns the ms until the next look;
- * -1: none is needed. */
+/* io thread: say what is due of work and cells that go on. Returns the ms until the next look; -1: none. */
 int jk_status_due(jk_server *server);
 /* Whether the environment says that idle kernels are ended. Before there are threads. */
 void jk_work_open(jk_work *work);
