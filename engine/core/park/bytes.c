@@ -7,6 +7,7 @@
 #include "core/park/park_room.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define GRAIN ((size_t)4 << 20) /* bytes for one more thread */
 #define PIECE ((size_t)1 << 30) /* of one copy by a driver: some get larger ones wrong */
@@ -30,6 +31,14 @@ static bool is_own(const drupe_memory *memory)
     drupe_device *device = memory->pool->device;
     return device->type == DRUPE_DEVICE_CPU && !(pinned && strcmp(pinned, "0") == 0) &&
            drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE;
+}
+
+void drupe_park_untouched(void *memory, size_t bytes)
+{
+    const uintptr_t page = drupe_page_size(), begin = ((uintptr_t)memory + page - 1) & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)memory + bytes) & ~(page - 1);
+    /* A wish, which the system may not know. */
+    if (bytes >= 4 * DRUPE_PARK_HUGE && madvise((void *)begin, end - begin, MADV_HUGEPAGE) != 0) return;
 }
 
 static drupe_status copier_open(park_copier *copier, const drupe_pool *pool)
