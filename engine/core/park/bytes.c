@@ -7,19 +7,20 @@
 #include "core/park/park_room.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define GRAIN ((size_t)4 << 20) /* bytes for one more thread */
 #define PIECE ((size_t)1 << 30) /* of one copy by a driver: some get larger ones wrong */
 
-typedef struct bytes {
+typedef struct span {
     char *dst;
     const char *src;
     size_t size, parts;
-} bytes;
+} span;
 
 static void copy_part(size_t i, void *user)
 {
-    const bytes *b = user;
+    const span *b = user;
     const size_t begin = drupe_parallel_begin(b->size, i, b->parts);
     memcpy(b->dst + begin, b->src + begin, drupe_parallel_begin(b->size, i + 1, b->parts) - begin);
 }
@@ -30,6 +31,14 @@ static bool is_own(const drupe_memory *memory)
     drupe_device *device = memory->pool->device;
     return device->type == DRUPE_DEVICE_CPU && !(pinned && strcmp(pinned, "0") == 0) &&
            drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE;
+}
+
+void drupe_park_untouched(void *memory, size_t bytes)
+{
+    const uintptr_t page = drupe_page_size(), begin = ((uintptr_t)memory + page - 1) & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)memory + bytes) & ~(page - 1);
+    /* A wish, which the system may not know. */
+    if (bytes >= 4 * DRUPE_PARK_HUGE && madvise((void *)begin, end - begin, MADV_HUGEPAGE) != 0) return;
 }
 
 static drupe_status copier_open(park_copier *copier, const drupe_pool *pool)
@@ -47,7 +56,7 @@ void drupe_park_copier_close(park_copier *copier)
 }
 
 /* Until the driver has copied it, or the device is lost. */
-static drupe_status send(drupe_queue *queue, const bytes *b)
+static drupe_status send(drupe_queue *queue, const span *b)
 {
     const drupe_backend *backend = queue->base.slot->backend;
     const drupe_submit submit = {.queue = queue};
@@ -66,7 +75,7 @@ static drupe_status send(drupe_queue *queue, const bytes *b)
 
 static drupe_status copy(park_copier *copier, const drupe_memory *memory, char *dst, const char *src)
 {
-    bytes all = {dst, src, memory->room, drupe_parallel_parts(memory->room, GRAIN)};
+    span all = {dst, src, memory->room, drupe_parallel_parts(memory->room, GRAIN)};
     DRUPE_TRY(drupe_loss_check(memory->pool->device));
     if (is_own(memory)) {
         drupe_parallel(all.parts, copy_part, &all);
@@ -74,7 +83,7 @@ static drupe_status copy(park_copier *copier, const drupe_memory *memory, char *
     }
     DRUPE_TRY(copier_open(copier, memory->pool));
     for (size_t at = 0; at < all.size; at += PIECE) {
-        const bytes one = {dst + at, src + at, all.size - at < PIECE ? all.size - at : PIECE, 1};
+        const span one = {dst + at, src + at, all.size - at < PIECE ? all.size - at : PIECE, 1};
         DRUPE_TRY(send(copier->queue, &one));
     }
     return DRUPE_OK;
@@ -87,5 +96,6 @@ drupe_status drupe_park_save(park_copier *copier, const drupe_memory *memory, vo
 
 drupe_status drupe_park_restore(park_copier *copier, const drupe_memory *memory, const void *host)
 {
+    if (is_own(memory)) drupe_park_untouched(memory->base, memory->room);
     return copy(copier, memory, memory->base, host);
 }

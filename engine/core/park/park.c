@@ -8,8 +8,6 @@
 #include "core/park/park_room.h"
 #include <stdlib.h>
 
-#define HUGE_PAGE ((size_t)2 << 20) /* copies of several begin at one */
-
 /* --- Host memory ---------------------------------------------------------------------------------------- */
 
 /* A system promises memory that it does not have. */
@@ -25,10 +23,11 @@ static drupe_status check_room(drupe_device *root, const drupe_park_report *repo
 static void *take_room(size_t bytes)
 {
     void *room = NULL;
-    if (posix_memalign(&room, bytes >= 4 * HUGE_PAGE ? HUGE_PAGE : 64, bytes) != 0) {
+    if (posix_memalign(&room, bytes >= 4 * DRUPE_PARK_HUGE ? DRUPE_PARK_HUGE : 64, bytes) != 0) {
         drupe_error_set(DRUPE_E_NO_MEMORY, "No %zu bytes of host memory for what is to be parked.", bytes);
         return NULL;
     }
+    drupe_park_untouched(room, bytes);
     return room;
 }
 

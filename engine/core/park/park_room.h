@@ -35,6 +35,9 @@ typedef struct park_copier {
     drupe_queue *queue; /* of its own; NULL: none was needed yet */
 } park_copier;
 
+#define DRUPE_PARK_HUGE ((size_t)2 << 20) /* a huge page: copies of several begin at one */
+/* Host memory that is about to be filled, which takes longer page by page. */
+void drupe_park_untouched(void *memory, size_t bytes);
 /* Copy all bytes of the piece to `host`, or back. Nobody uses either. */
 drupe_status drupe_park_save(park_copier *copier, const drupe_memory *memory, void *host) DRUPE_MUST_CHECK;
 drupe_status drupe_park_restore(park_copier *copier, const drupe_memory *memory,

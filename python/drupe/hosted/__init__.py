@@ -7,6 +7,7 @@
 
     drupe.hosted.lease(), .extend(3600)    in a notebook: what its kernel holds, and keeping it longer
     drupe.hosted.metrics()                 what this process used of its devices, for Prometheus
+    drupe.hosted.park(), .unpark()         the memory of devices waits in host memory, and comes back
     python -m drupe.hosted devices         this machine's devices, as drupe-broker's configuration wants them
 
 Nothing here loads the engine, NumPy or JupyterHub before it is used: hubs and spawners run without devices.
@@ -18,7 +19,8 @@ _NAMES = {"Broker": "client", "BrokerError": "client", "Lease": "client", "defau
           "LeaseProvisioner": "provisioner", "LeasingSpawner": "spawner", "docker_host_config": "hub",
           "extend": "session", "lease": "session", "LeaseEnded": "session", "DeviceMoved": "session",
           "metrics": "accounting",
-          "post_stop_hook": "hub", "pre_spawn_hook": "hub"}
+          "post_stop_hook": "hub", "pre_spawn_hook": "hub",
+          "Parking": "parking", "is_parked": "parking", "park": "parking", "parkable": "parking", "unpark": "parking"}
 __all__ = sorted(_NAMES)
 
 
