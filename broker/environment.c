@@ -18,6 +18,22 @@ static void value_add(json_t *lists, const char *name, json_t *value)
     json_array_append(list, value);
 }
 
+#define COUNT "{parts}"
+
+/* A variable's value: {parts} in it is the number of parts that were taken, for instance of a processor's threads. */
+static void counted_add(json_t *lists, const char *name, json_t *value, const bk_take *take)
+{
+    const char *text = json_string_value(value), *at = strstr(text, COUNT);
+    if (!at) {
+        value_add(lists, name, value);
+        return;
+    }
+    unsigned count = take->nparts ? take->nparts : take->device->parts;
+    json_t *made = json_sprintf("%.*s%u%s", (int)(at - text), text, count, at + strlen(COUNT));
+    if (made) value_add(lists, name, made);
+    json_decref(made);
+}
+
 static void take_add(json_t *lists, const bk_take *take)
 {
     const bk_device *device = take->device;
@@ -28,11 +44,14 @@ static void take_add(json_t *lists, const bk_take *take)
     {
         /* What the parts set instead. */
         if (!whole && json_object_get(json_array_get(device->part_env, 0), name)) continue;
-        value_add(lists, name, value);
+        counted_add(lists, name, value, take);
     }
     for (unsigned i = 0; !whole && i < device->parts; i++) {
         if (!bk_has_part(&take->parts, i)) continue;
-        json_object_foreach(json_array_get(device->part_env, i), name, value) value_add(lists, name, value);
+        json_object_foreach(json_array_get(device->part_env, i), name, value)
+        {
+            counted_add(lists, name, value, take);
+        }
     }
 }
 

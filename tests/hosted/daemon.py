@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import time
 
 import pytest
@@ -22,12 +23,13 @@ PROFILES = {"one-gpu": {"title": "One GPU", "kind": "gpu", "devices": 1},
 
 
 def program():
-    """drupe-broker, as the tests or ./dev hub have built it."""
+    """drupe-broker, installed with Drupe or built beside its tests."""
     named = os.environ.get("DRUPE_TEST_BROKER")
-    for path in [named] if named else [ROOT / "build" / part / "broker" / "drupe-broker" for part in ("tests", "broker")]:
+    places = [pathlib.Path(sys.executable).parent / "drupe-broker", ROOT / "build/tests/broker/drupe-broker"]
+    for path in [named] if named else places:
         if os.access(path, os.X_OK):
             return str(path)
-    pytest.skip("drupe-broker is not built: ./dev test broker builds it")
+    raise AssertionError("drupe-broker is not built: ./dev test hosted builds it")
 
 
 def until(condition, what, seconds=PATIENCE):

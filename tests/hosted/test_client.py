@@ -43,7 +43,7 @@ def test_what_can_never_be_had_is_refused(broker):
     with pytest.raises(BrokerError) as refused:
         broker.lease("three-gpus", wait=True, timeout=0)
     assert refused.value.code != "busy" and len(str(refused.value).split()) > 3
-    with pytest.raises(BrokerError, match="no-such-profile"):
+    with pytest.raises(BrokerError, match="no profile of this name"):
         broker.lease("no-such-profile")
 
 

@@ -68,7 +68,7 @@ def test_kernels_have_leases_of_their_own(start, daemon):
     first.start_kernel()
     second.start_kernel()
     assert {ask(first, MASK), ask(second, MASK)} == {"0", "1"}
-    assert {lease["holder"] for lease in leases()} == {manager.provisioner.pid for manager in (first, second)}
+    assert {lease["pid"] for lease in leases()} == {manager.provisioner.pid for manager in (first, second)}
     with pytest.raises(RuntimeError, match="This kernel got no device. "):
         third.start_kernel()
     first.shutdown_kernel()
@@ -93,7 +93,7 @@ def test_a_restarted_kernel_keeps_its_device(start, daemon):
             manager.restart_kernel(now=now)
             assert ask(manager, MASK) == mask
         assert manager.provisioner.pid != before
-        assert manager.provisioner.pid in {lease["holder"] for lease in broker.list()["leases"]}
+        assert manager.provisioner.pid in {lease["pid"] for lease in broker.list()["leases"]}
     os.kill(manager.provisioner.pid, signal.SIGKILL)
     daemon.free(1)
     until(lambda: not manager.is_alive(), "the kernel's end")

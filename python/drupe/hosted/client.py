@@ -102,9 +102,9 @@ class Broker:
             state["leases"] += more["leases"]
         return state
 
-    def profiles(self, user=None):
-        """The profiles, and why this user, or another one, can never have what one says."""
-        return self.request("profiles", user=user)["profiles"]
+    def profiles(self):
+        """What users choose from: a dict for each profile, with its `name`."""
+        return [{"name": name, **one} for name, one in self.request("profiles")["profiles"].items()]
 
     def metrics(self):
         """The broker's figures, as Prometheus wants them."""

@@ -93,7 +93,7 @@ def _lease(session, user, profile, server):
         session.position = position
 
     if profile is None:
-        profiles = session.broker.profiles(user)
+        profiles = session.broker.profiles()
         if not profiles:
             raise BrokerError("the broker has no profiles: name some in its configuration", "no-profile")
         profile = profiles[0]["name"]

@@ -15,7 +15,7 @@ def unavailable(error):
 def form(state, offered, chosen=None):
     """A card for each profile; one that can be had is chosen. `state` is of list(), `offered` of profiles()."""
     shown = view.devices(state)
-    possible = [one["name"] for one in offered if not one["never"]]
+    possible = [one["name"] for one in offered if _there(one, shown)]
     if chosen not in possible:
         chosen = possible[0] if possible else None
     cards = "".join(_card(one, shown, one["name"] == chosen) for one in offered)
@@ -25,18 +25,20 @@ def form(state, offered, chosen=None):
 
 
 def _card(profile, shown, checked):
-    never = profile["never"]
-    name, marks = escape(profile["name"]), " disabled" if never else " checked" if checked else ""
-    state, style = ("not on this machine" if never == "devices" else "over your quota", "drupe-lacks")
-    if not never:
-        free = can_have(profile, shown)
-        state, style = ("free now", "drupe-free") if free else ("in use: you would wait", "")
-    why = f'<div class="drupe-label">{escape(profile["why"])}</div>' if never else ""
+    there, name = _there(profile, shown), escape(profile["name"])
+    state, style = "not on this machine", "drupe-lacks"
+    if there:
+        state, style = ("free now", "drupe-free") if can_have(profile, shown) else ("in use: you would wait", "")
+    marks = " disabled" if not there else " checked" if checked else ""
     return (f'<label class="drupe-profile"><input type="radio" name="profile" value="{name}" required{marks}>'
             f'<div class="drupe-card"><div class="drupe-card-head"><span class="drupe-chip">{name}</span>'
             f'<span class="drupe-state {style}">{state}</span></div>'
-            f'<div class="drupe-profile-title">{escape(profile["title"] or profile["name"])}</div>'
-            f'<div class="drupe-card-name">{escape(_detail(profile, shown))}</div>{why}</div></label>')
+            f'<div class="drupe-profile-title">{escape(profile["title"])}</div>'
+            f'<div class="drupe-card-name">{escape(_detail(profile, shown))}</div></div></label>')
+
+
+def _there(profile, shown):
+    return len(_fit(profile, shown)) >= profile["devices"]
 
 
 def _fit(profile, shown):
@@ -59,10 +61,16 @@ def can_have(profile, shown):
 def _detail(profile, shown):
     """Which devices these are, and for how long."""
     names = list(dict.fromkeys(one.name for one in _fit(profile, shown)))
-    words = [" or ".join(names[:3]) + (" …" if len(names) > 3 else "")] if names else []
+    words = [" or ".join(names[:3]) + (" …" if len(names) > 3 else "")] if names else [_lack(profile, shown)]
     if profile["seconds"]:
         words.append(f"for {_time(profile['seconds'])} at most")
     return ", ".join(words)
+
+
+def _lack(profile, shown):
+    kinds = sum(profile["kind"] in ("any", one.kind) for one in shown)
+    word = {"cpu": "processor", "gpu": "GPU"}.get(profile["kind"], "device")
+    return f"there is no {word}" if not kinds else f"no {word} has so much"
 
 
 def _time(seconds):

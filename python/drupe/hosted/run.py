@@ -15,6 +15,7 @@ import time
 import urllib.request
 
 PATIENCE = 90  # seconds for JupyterHub to answer
+MOST_RESTARTS = 20  # of a broker that ends
 PR_SET_PDEATHSIG = 1
 CONFIG = """\
 import os
@@ -99,8 +100,9 @@ class Hub:
         self.passwords = secrets.token_urlsafe(9), secrets.token_urlsafe(18)
         if os.geteuid() != 0:
             self.passwords = self.passwords[0], self.passwords[0]  # of one and the same person
-        self.children = []
-        self.log = None
+        self.children = []  # in the order of their starts
+        self.broker = self.log = None
+        self.restarts = 0
 
     def start(self):
         from drupe.hosted.local import make_folders
@@ -114,7 +116,7 @@ class Hub:
         configuration = broker_configuration(self.options.config, self.run, self.state, self.admin)
         path = self.state / "broker.json"
         path.write_text(json.dumps(configuration, indent=1) + "\n", encoding="utf-8")
-        self._child([find_broker(self.options.broker), "--config", str(path)])
+        self._run_broker()
         from drupe.hosted.client import Broker, BrokerError
 
         os.environ["DRUPE_BROKER"] = configuration["socket"]
@@ -127,6 +129,9 @@ class Hub:
                 return None
 
         self._until(answers, "the broker")
+
+    def _run_broker(self):
+        self.broker = self._child([find_broker(self.options.broker), "--config", str(self.state / "broker.json")])
 
     def _start_hub(self):
         proxy = find_proxy(self.options.proxy)
@@ -147,9 +152,11 @@ class Hub:
 
     def _child(self, command, **environment):
         """Ctrl-C reaches this process alone, which then ends its children in order."""
-        self.children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-                                              env={**os.environ, **environment}, cwd=self.state,
-                                              start_new_session=True, preexec_fn=end_with_us))
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                 env={**os.environ, **environment}, cwd=self.state, start_new_session=True,
+                                 preexec_fn=end_with_us)
+        self.children.append(child)
+        return child
 
     def _until(self, ready, what):
         deadline = time.monotonic() + PATIENCE
@@ -174,10 +181,16 @@ class Hub:
         print("\n".join(lines), flush=True)
 
     def wait(self):
-        """Until a child ends, which none does by itself."""
-        while all(child.poll() is None for child in self.children):
+        """Until JupyterHub ends, which it does not by itself. A broker that ends is started again: leases survive it."""
+        while all(child.poll() is None for child in self.children if child is not self.broker):
+            if self.broker.poll() is not None and self.restarts < MOST_RESTARTS:
+                self.restarts += 1
+                print(f"the broker has ended ({self.broker.returncode}) and is started again", flush=True)
+                self.children.remove(self.broker)
+                self._run_broker()
+                self.children.insert(0, self.children.pop())
             time.sleep(0.2)
-        raise HubError(f"the broker or JupyterHub has ended; {self.state / 'hub.log'} tells why")
+        raise HubError(f"JupyterHub has ended; {self.state / 'hub.log'} tells why")
 
     def stop(self):
         for child in reversed(self.children):

@@ -99,12 +99,12 @@ class LeasingSpawner(LocalProcessSpawner):
 async def _form(spawner):
     """The page of profiles; a sentence when the broker does not answer."""
     try:
-        state, offered = await hub.in_thread(_state, spawner.user.name)
+        state, offered = await hub.in_thread(_state)
     except BrokerError as error:
         return profiles.unavailable(error)
     return profiles.form(state, offered, hub.chosen_profile(spawner.orm_spawner.user_options))
 
 
-def _state(user):
+def _state():
     with hub.Broker() as broker:
-        return broker.list(), broker.profiles(user)
+        return broker.list(), broker.profiles()
