@@ -198,6 +198,7 @@ bool bk_grant(bk_broker *broker, bk_ticket *ticket, bk_holding *holding)
         bk_journal_put(broker, lease);
     }
     double waited = broker->now - ticket->asked;
+    if (ticket->first) ticket->user->jumped_at = broker->now;
     broker->counts.granted++;
     broker->counts.waited += ticket->waits;
     broker->counts.waited_seconds += waited;

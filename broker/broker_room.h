@@ -153,6 +153,7 @@ struct bk_user {
     int64_t slot;
     /* Scratch of fair_queue.c: one of its tickets goes by patience; its first ticket's serial. */
     bool jumped;
+    double jumped_at; /* when one was served by patience */
     uint64_t oldest;
 };
 

@@ -3,8 +3,8 @@
  * The order: who holds least of the kind goes first; then who used least of it in the last hour; then who
  * waited longest; of one user's, what is to be resumed before what is new. Smaller asks may pass a large one
  * that does not fit yet, until that has waited for the configured patience: then it goes before all that was
- * asked later, and what it needs is kept for it. Of each user one ask at a time has that right, so that many
- * asks do not gain by it.
+ * asked later, and what it needs is kept for it. Of each user one ask has that right within the time of the
+ * patience, so that many asks do not gain by it.
  *
  * A pass makes a heap of all tickets, serves from its top until something is granted, and begins anew,
  * because who was served holds more now. What found no devices in this pass finds none later in it. */
@@ -70,7 +70,7 @@ static void order_prepare(bk_broker *broker)
     }
     broker->queue_due = INFINITY;
     for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
-        double when = ticket->asked + broker->config.patience;
+        double when = fmax(ticket->asked, ticket->user->jumped_at) + broker->config.patience;
         ticket->first = !ticket->user->jumped && broker->now >= when && ticket->waits;
         if (ticket->first) ticket->user->jumped = true;
         if (when > broker->now) broker->queue_due = fmin(broker->queue_due, when);

@@ -22,7 +22,7 @@ bk_user *bk_user_named(bk_broker *broker, const char *name)
     user->uid = (uid_t)-1;
     user->accounted = broker->now;
     user->slot = (int64_t)(broker->now / BK_SLOT_SECONDS);
-    user->looked = -INFINITY;
+    user->looked = user->jumped_at = -INFINITY;
     for (size_t i = 0; i < broker->config.nadmins; i++) {
         if (strcmp(broker->config.admins[i], name) == 0) user->admin = true;
     }
