@@ -56,6 +56,15 @@ def spec_folder(tmp_path_factory):
     return root
 
 
+@pytest.fixture(scope="session")
+def data_folder(spec_folder):
+    """For JUPYTER_PATH, so that clients which start kernels by name find this `drupe`."""
+    folder = spec_folder.parent / (spec_folder.name + "-data")
+    folder.mkdir()
+    (folder / "kernels").symlink_to(spec_folder)
+    return folder
+
+
 @pytest.fixture
 def fake(tmp_path):
     """A broker that does what the test says."""

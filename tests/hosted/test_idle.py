@@ -141,7 +141,7 @@ def test_dashboards_and_panels_do_not_keep_a_kernel(serve):
     kernel.close()
 
 
-def test_a_notebook_and_a_console_do_not_wait_for_the_work(spec_folder, tmp_path, monkeypatch):
+def test_a_notebook_does_not_wait_for_the_work(spec_folder, tmp_path, monkeypatch):
     """Clients take the idle of their own request: a busy of nobody's does not hold them up."""
     import nbclient
     import nbformat
@@ -156,6 +156,20 @@ def test_a_notebook_and_a_console_do_not_wait_for_the_work(spec_folder, tmp_path
         kernel_dirs=[str(spec_folder)], ensure_native_kernel=False))
     nbclient.NotebookClient(book, km=manager, timeout=60).execute()
     assert book.cells[2].outputs[0]["data"]["text/plain"] == "4" and not go.exists()
+
+
+def test_a_console_does_not_wait_for_the_work(data_folder, tmp_path, monkeypatch):
+    from test_console import Console
+
+    monkeypatch.setenv("DRUPE_BUSY_DEVICE", "1")
+    (tmp_path / "setup.py").write_text(SETUP + "event = gated(%r)" % str(tmp_path / "go"))
+    console = Console(data_folder)
+    try:
+        console.run("exec(open(%r).read())" % str(tmp_path / "setup.py"))
+        console.run("time.sleep(1.5)")  # the kernel has said busy by now
+        assert "4" in console.run("2 + 2")
+    finally:
+        console.close()
 
 
 def test_a_busy_has_no_parent_and_ends(make_kernel, tmp_path):

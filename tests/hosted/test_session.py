@@ -80,7 +80,7 @@ def test_a_cell_that_may_use_a_device_waits_for_one(leased, fake):
     parked = park(fake)
     assert leased.run("x = 1 + 1\nprint(x)").text() == "2\n"
     assert "resume" not in fake.ops()
-    fake.answers["resume"] = lambda request: {"waiting": 2, "ticket": 5}
+    fake.answers["resume"] = lambda request: {"waiting": 3, "ticket": 5}
     cell = leased.send("import drupe, os\nos.environ['DRUPE_DEVICES']")
     resume = fake.requests[fake.wait("resume", parked)]
     assert "2 before you" in line_of(leased, cell, "before you")
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_the_wait_and_gives_the_place_up(leased, fake):
     park(fake)
     fake.answers["resume"] = lambda request: {"waiting": 1, "ticket": 9}
     cell = leased.send("import drupe")
-    line_of(leased, cell, "before you")
+    line_of(leased, cell, "you are next")
     leased.interrupt()
     run = leased.finish(cell)
     assert run.reply["ename"] == "KeyboardInterrupt"
@@ -175,3 +175,19 @@ def test_the_account_of_a_kernel(make_kernel, tmp_path):
     assert device["device"] == "host:cpu:0" and device["kernels"] >= 1
     assert device["peak"] >= 400_000 and lines[-1]["moved"] >= 4
     assert lines[-1]["seconds"] + lines[-1]["maybe_seconds"] > 0
+
+
+def test_another_gpu_is_not_the_one_that_memory_was_on(make_kernel, fake):
+    lease = {"lease": "7", "devices": [{"id": "a", "name": "GPU A", "kind": "gpu"}], "env": {"CUDA_VISIBLE_DEVICES": "0"}}
+    fake.answers["list"] = lambda request: {"leases": [lease], "devices": [], "queue": 0}
+    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path, CUDA_VISIBLE_DEVICES="0")
+    assert kernel.run("import drupe, drupe.array as da\nx = da.ones(10, device='host')\nx.queue.wait()").status == "ok"
+    place = fake.wait("idle", fake.wait("busy"))
+    fake.event(event="park", lease="7")
+    fake.wait("parked", place)
+    other = {"devices": [{"id": "b", "name": "GPU B", "kind": "gpu"}], "env": {"CUDA_VISIBLE_DEVICES": "1"}}
+    fake.answers["resume"] = lambda request: other
+    failed = kernel.run("float(x.sum())")
+    assert failed.reply["ename"] == "DeviceMoved" and "GPU B" in failed.reply["evalue"]
+    fake.answers["resume"] = lambda request: lease
+    assert kernel.run("float(x.sum())").result == "10.0"

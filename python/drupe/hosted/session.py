@@ -148,7 +148,12 @@ class Session:
         """The broker's answer. A broker that goes away meanwhile is asked again: the lease outlives it. Of the kernels
         of a lease one asks at a time, since the broker keeps one place in the queue for a lease."""
         with self._siblings.alone() as begin:
+            told = line is None
             while not begin():
+                if not told:
+                    line.show("Waiting for a device, behind another notebook of this session. Interrupt the cell to "
+                              "give up.")
+                told = True
                 time.sleep(0.1)
             return self._ask(own, line)
 
@@ -169,13 +174,13 @@ class Session:
             time.sleep(pause)
 
     def _wait_turn(self, own, answer, line):
-        ticket, before = answer["ticket"], None
+        ticket, shown = answer["ticket"], None
         position = answer["waiting"]
         try:
             while True:
-                if line is not None and position != before:
+                if line is not None and position != shown:
                     line.show(words.waiting(position))
-                before = position
+                shown = position
                 event = own.event(_TURN)
                 if event is None:
                     position = _position(own.list(), ticket, position)

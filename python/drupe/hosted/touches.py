@@ -8,6 +8,7 @@ import types
 
 _OPEN = frozenset(("eval", "exec", "compile", "__import__", "open_code", "globals", "locals", "vars", "input",
                    "get_ipython", "display", "getattr", "breakpoint"))  # may run or show anything
+_HOST = frozenset(("matplotlib", "numpy", "pandas", "scipy"))  # compute on the host, if nobody gives them arrays of ours
 _DEPTH = 3  # of containers in containers
 _ITEMS = 1000
 _LEAD_ON = frozenset(("builtins", "code", "gc", "importlib", "pdb", "runpy"))  # to whatever there is
@@ -21,7 +22,7 @@ def may_use_devices(code, names):
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return True  # magics, or a mistake
-    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    own = _defined(tree)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or "."]
@@ -33,6 +34,23 @@ def may_use_devices(code, names):
     return False
 
 
+def _defined(tree):
+    """The names that the code itself binds."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+    return found
+
+
 def _harmless_name(name, own, names):
     if name in names:
         return _harmless(names[name], _DEPTH)
@@ -41,12 +59,14 @@ def _harmless_name(name, own, names):
 
 def _harmless_module(name):
     top = name.partition(".")[0]
-    return top in sys.stdlib_module_names and top not in _LEAD_ON
+    return top in _HOST or (top in sys.stdlib_module_names and top not in _LEAD_ON)
 
 
 def _harmless(value, depth):
     if isinstance(value, types.ModuleType):
         return _harmless_module(value.__name__)
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+        return _harmless_module(value.__module__ or ".")
     if value is None or type(value) in (str, bytes, bool, int, float, complex):
         return True
     if isinstance(value, numbers.Number):

@@ -39,9 +39,9 @@ def extended(seconds):
     return "This session keeps its device for %s." % span(seconds)
 
 
-def waiting(before):
-    """`before`: how many stand before this one."""
-    place = "%d before you" % before if before else "you are next"
+def waiting(position):
+    """`position`: in the queue, from 1."""
+    place = "%d before you" % (position - 1) if position > 1 else "you are next"
     return "Waiting for a device: %s. Interrupt the cell to give up." % place
 
 
