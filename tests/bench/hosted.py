@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """One machine, many people: kernels that start at once, what they cost while nobody uses them, and the broker.
 
-All kernels of a kind are started in one go, as after a lecture's "now open the notebook"; each is asked for kernel_info
-and for 1+1 at once. Then all rest, and their processor time and memory are looked at. One kind after the other; what the
-broker does is measured by hosted_broker.py. Nothing here passes or fails."""
+All kernels of a kind are started in one go, as after a lecture's "now open the notebook"; each is asked for
+kernel_info and for 1+1 at once. Then all rest, and their processor time and memory are looked at. One kind after the
+other; what the broker does is measured by hosted_broker.py. Nothing here passes or fails."""
 import argparse
 import importlib.util
 import json
@@ -80,7 +80,8 @@ def measure(name, count, seconds):
             before, begun = crowd.cpu(), time.perf_counter()
             time.sleep(seconds)
             cpu, took = crowd.cpu() - before, time.perf_counter() - begun
-            return {"lost": 0, "info": info, "start": start, "spent": spent, "cpu": cpu / took, "memory": crowd.memory()}
+            return {"lost": 0, "info": info, "start": start, "spent": spent, "cpu": cpu / took,
+                    "memory": crowd.memory()}
         finally:
             crowd.close()
 
@@ -103,10 +104,12 @@ def goals(found):
     table = [["goal", "measured", "wanted", ""]]
     if not ours or not theirs or ours["lost"] or theirs["lost"]:
         return table
-    titles = {"start": "all kernels have answered 1+1", "cpu": "processor time at rest", "memory": "memory at rest, PSS"}
+    titles = {"start": "all kernels have answered 1+1", "cpu": "processor time at rest",
+              "memory": "memory at rest, PSS"}
     for name, limit in GOALS.items():
         ratio = ours[name] / theirs[name] if theirs[name] else 0
-        table.append([titles[name], "%.2f x ipykernel" % ratio, "<= %g x" % limit, "met" if ratio <= limit else "missed"])
+        table.append([titles[name], "%.2f x ipykernel" % ratio, "<= %g x" % limit,
+                      "met" if ratio <= limit else "missed"])
     return table
 
 

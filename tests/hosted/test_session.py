@@ -178,7 +178,8 @@ def test_the_account_of_a_kernel(make_kernel, tmp_path):
 
 
 def test_another_gpu_is_not_the_one_that_memory_was_on(make_kernel, fake):
-    lease = {"lease": "7", "devices": [{"id": "a", "name": "GPU A", "kind": "gpu"}], "env": {"CUDA_VISIBLE_DEVICES": "0"}}
+    lease = {"lease": "7", "devices": [{"id": "a", "name": "GPU A", "kind": "gpu"}],
+             "env": {"CUDA_VISIBLE_DEVICES": "0"}}
     fake.answers["list"] = lambda request: {"leases": [lease], "devices": [], "queue": 0}
     kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path, CUDA_VISIBLE_DEVICES="0")
     assert kernel.run("import drupe, drupe.array as da\nx = da.ones(10, device='host')\nx.queue.wait()").status == "ok"

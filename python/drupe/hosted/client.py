@@ -189,7 +189,8 @@ class Broker:
         event(0) has none: what came was the answer to a request."""
         with self._state:
             if self._socket is None:
-                raise BrokerError(f"there is no connection to the broker at {self.path}. Leases stay; ask again", "closed")
+                raise BrokerError(f"there is no connection to the broker at {self.path}. Leases stay; ask again",
+                                  "closed")
             return self._socket.fileno()
 
     def _granted(self, answer, timeout, waiting):

@@ -8,7 +8,7 @@ import types
 
 _OPEN = frozenset(("eval", "exec", "compile", "__import__", "open_code", "globals", "locals", "vars", "input",
                    "get_ipython", "display", "getattr", "breakpoint"))  # may run or show anything
-_HOST = frozenset(("matplotlib", "numpy", "pandas", "scipy"))  # compute on the host, if nobody gives them arrays of ours
+_HOST = frozenset(("matplotlib", "numpy", "pandas", "scipy"))  # compute on the host what is there
 _DEPTH = 3  # of containers in containers
 _ITEMS = 1000
 _LEAD_ON = frozenset(("builtins", "code", "gc", "importlib", "pdb", "runpy"))  # to whatever there is
