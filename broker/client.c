@@ -59,20 +59,25 @@ void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
         json_decref(object);
         return;
     }
-    size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
+    char room[4096]; /* most packets fit: to ask for the size first would write them twice */
+    size_t size = json_dumpb(object, room, sizeof room, JSON_COMPACT);
     if (size > BK_ANSWER_MOST) {
         object = too_large(broker, object);
-        size = json_dumpb(object, NULL, 0, JSON_COMPACT);
+        size = json_dumpb(object, room, sizeof room, JSON_COMPACT);
     }
     bk_packet *packet = NULL;
     if (size && client->waiting + size <= BK_OUTBOX_MOST) packet = malloc(sizeof *packet + size);
-    if (packet) packet->size = json_dumpb(object, packet->bytes, size, JSON_COMPACT);
+    if (packet) packet->size = size;
+    if (packet && size <= sizeof room)
+        memcpy(packet->bytes, room, size);
+    else if (packet)
+        packet->size = json_dumpb(object, packet->bytes, size, JSON_COMPACT);
     json_decref(object);
     flush_later(broker, client);
     if (!packet || packet->size != size) {
         free(packet);
-        client->overflown =
-            true; /* closed when it is flushed: whoever sends may be walking over its clients */
+        /* It is closed when it is flushed: whoever sends may be walking over the clients. */
+        client->overflown = true;
         return;
     }
     packet->next = NULL;

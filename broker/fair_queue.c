@@ -128,15 +128,39 @@ static bk_ticket *heap_pop(bk_ticket **heap, size_t *count)
 
 /* --- A pass --------------------------------------------------------------------------------------------- */
 
+#define FAILED_MOST 16
+
+/* One pass: what is found not to be free stays so until its end. */
+typedef struct queue_pass {
+    uint64_t number;
+    bk_want failed[FAILED_MOST];
+    unsigned nfailed;
+} queue_pass;
+
+static bool same(const bk_want *a, const bk_want *b)
+{
+    return a->kind == b->kind && a->devices == b->devices && a->parts == b->parts && a->memory == b->memory;
+}
+
+static bool hopeless(const queue_pass *pass, const bk_want *want)
+{
+    for (unsigned i = 0; i < pass->nfailed; i++) {
+        if (same(&pass->failed[i], want)) return true;
+    }
+    return false;
+}
+
 /* Serve this ticket, if there is room and its user's quotas allow it. */
-static bool serve(bk_broker *broker, bk_ticket *ticket, uint64_t pass)
+static bool serve(bk_broker *broker, bk_ticket *ticket, queue_pass *pass)
 {
     bool ever;
     bk_holding holding;
+    if (!ticket->first && hopeless(pass, &ticket->want)) return false;
     uint64_t amount = bk_want_amount(broker, &ticket->want);
     if (bk_user_over(broker, ticket->user, amount, true, &ever)) return false;
-    if (!bk_claim(broker, &ticket->want, pass, &holding)) {
-        if (ticket->first) bk_reserve(broker, &ticket->want, pass);
+    if (!bk_claim(broker, &ticket->want, pass->number, &holding)) {
+        if (ticket->first) bk_reserve(broker, &ticket->want, pass->number);
+        if (pass->nfailed < FAILED_MOST) pass->failed[pass->nfailed++] = ticket->want;
         return false;
     }
     if (holding.amount[BK_ANY] > amount &&
@@ -147,29 +171,19 @@ static bool serve(bk_broker *broker, bk_ticket *ticket, uint64_t pass)
     return bk_grant(broker, ticket, &holding);
 }
 
-static bool same(const bk_want *a, const bk_want *b)
-{
-    return a->kind == b->kind && a->devices == b->devices && a->parts == b->parts && a->memory == b->memory;
-}
-
 /* Serve one ticket; false when none can be. */
-static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, uint64_t pass)
+static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, queue_pass *pass)
 {
     size_t count = 0;
-    const bk_ticket *last = NULL;
     order_prepare(broker);
     for (bk_ticket *ticket = broker->first_ticket; ticket && count < most; ticket = ticket->next) {
-        if (ticket->failed != pass) heap[count++] = ticket;
+        if (ticket->failed != pass->number) heap[count++] = ticket;
     }
     for (size_t i = count / 2; i-- > 0;) heap_sink(heap, count, i);
     while (count) {
         bk_ticket *ticket = heap_pop(heap, &count);
-        /* What another one of the same user and size did not get, this one does not get either. */
-        bool hopeless =
-            last && last->user == ticket->user && same(&last->want, &ticket->want) && !ticket->first;
-        if (!hopeless && serve(broker, ticket, pass)) return true;
-        ticket->failed = pass;
-        last = ticket;
+        if (serve(broker, ticket, pass)) return true;
+        ticket->failed = pass->number;
     }
     return false;
 }
@@ -185,9 +199,9 @@ void bk_queue_run(bk_broker *broker)
         broker->queue_due = broker->now + 1;
         return;
     }
-    uint64_t pass = ++broker->pass;
+    queue_pass pass = {.number = ++broker->pass};
     order_prepare(broker);
-    while (broker->first_ticket && bk_anything_free(broker) && pass_one(broker, heap, most, pass)) continue;
+    while (broker->first_ticket && bk_anything_free(broker) && pass_one(broker, heap, most, &pass)) continue;
     free(heap);
     broker->look_park = broker->first_ticket != NULL;
 }

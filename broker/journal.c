@@ -23,16 +23,19 @@
 
 void bk_journal_line(drupe_text *text, json_t *line)
 {
-    size_t size = json_dumpb(line, NULL, 0, JSON_COMPACT);
-    char *bytes = size ? malloc(size + 1) : NULL;
-    if (bytes) {
-        json_dumpb(line, bytes, size, JSON_COMPACT);
+    char room[2048], *bytes = room;
+    size_t size = json_dumpb(line, room, sizeof room - 1, JSON_COMPACT);
+    if (size > sizeof room - 1) {
+        bytes = malloc(size + 1);
+        if (bytes) json_dumpb(line, bytes, size, JSON_COMPACT);
+    }
+    if (bytes && size) {
         bytes[size] = '\n';
         drupe_text_append(text, bytes, size + 1);
     } else {
         text->failed = true;
     }
-    free(bytes);
+    if (bytes != room) free(bytes);
     json_decref(line);
 }
 
@@ -51,15 +54,18 @@ static json_t *lease_put(const bk_lease *lease)
     for (unsigned i = 0; i < lease->holding.ntakes; i++) {
         json_array_append_new(takes, take_put(&lease->holding.takes[i]));
     }
-    json_t *put = json_pack("{sssssIsIsosfsfsfsfsb}", "id", lease->id, "user", lease->user->name, "pid",
-                            (json_int_t)lease->holder->pid, "start", (json_int_t)lease->holder->start,
-                            "takes", takes, "begin", lease->begin, "ends", lease->ends, "spent", lease->spent,
-                            "since", lease->since, "parked", (int)lease->parked);
+    json_t *put =
+        json_pack("{sssssIsIsosfsfsb}", "id", lease->id, "user", lease->user->name, "pid",
+                  (json_int_t)lease->holder->pid, "start", (json_int_t)lease->holder->start, "takes", takes,
+                  "begin", lease->begin, "since", lease->since, "parked", (int)lease->parked);
     bk_set(put, "want",
            json_pack("[iiiI]", (int)lease->want.kind, (int)lease->want.devices, (int)lease->want.parts,
                      (json_int_t)lease->want.memory));
-    bk_set(put, "amount", json_real((double)lease->holding.amount[BK_ANY] / BK_UNIT));
-    bk_set(put, "idle_after", json_real(lease->idle_after));
+    bk_set(put, "amount", json_integer((json_int_t)lease->holding.amount[BK_ANY]));
+    /* What is missing is 0. */
+    if (lease->ends > 0) bk_set(put, "ends", json_real(lease->ends));
+    if (lease->spent > 0) bk_set(put, "spent", json_real(lease->spent));
+    if (lease->idle_after > 0) bk_set(put, "idle_after", json_real(lease->idle_after));
     if (lease->label) bk_set(put, "label", json_string(lease->label));
     if (lease->profile) bk_set(put, "profile", json_string(lease->profile));
     return json_pack("{so}", "put", put);

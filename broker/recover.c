@@ -86,7 +86,8 @@ static bool holding_read(bk_broker *broker, json_t *put, const bk_want *want, bk
     size_t count = json_array_size(list), i;
     *holding = (bk_holding){.limited = want->memory > 0, .limit = want->memory};
     if (count > BK_TAKES_MOST) return false;
-    holding->takes = calloc(count ? count : 1, sizeof *holding->takes);
+    if (count == 0) return true; /* parked */
+    holding->takes = calloc(count, sizeof *holding->takes);
     if (!holding->takes) return false;
     bool good = true;
     json_array_foreach(list, i, object) good = good && take_read(broker, object, &holding->takes[i]);
@@ -154,7 +155,7 @@ static const char *lease_read(replay *r, const char *id, json_t *put)
 static void lost_account(bk_broker *broker, const char *id, json_t *put, const char *why)
 {
     double now = broker->now, begin = number(put, "begin");
-    double used = number(put, "spent") + (now - number(put, "since")) * number(put, "amount");
+    double used = number(put, "spent") + (now - number(put, "since")) * number(put, "amount") / BK_UNIT;
     json_t *devices = json_array(), *take;
     size_t i;
     const char *user = json_string_value(json_object_get(put, "user"));

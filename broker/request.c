@@ -37,12 +37,12 @@ bk_lease *bk_ask_mine(bk_broker *broker, bk_client *client, const json_t *reques
         return NULL;
     }
     bk_lease *lease = drupe_map_get(&broker->leases, id, strlen(id));
-    /* What runs below the holder belongs to it: in a container the holder's user is another one than the
-     * lease's. */
-    if (lease &&
-        (lease->user == client->user || client->user->admin || bk_holder_above(lease->holder, client->pid))) {
-        return lease;
-    }
+    if (lease && (lease->user == client->user || client->user->admin)) return lease;
+    /* In a container the holder's user is another one than the lease's: what runs below the holder, as the
+     * same user, belongs to it. A spawner that holds a lease runs as another user than those whom it starts.
+     */
+    bool below = lease && lease->holder->uid == client->uid && bk_holder_above(lease->holder, client->pid);
+    if (below) return lease;
     /* Others' leases are as unknown as those that never were. */
     *refusal = bk_refuse(broker, "unknown", "You have no such lease: it was another's, or has ended.");
     return NULL;

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pwd
 import subprocess
 import sys
 import time
@@ -48,7 +49,8 @@ class Daemon:
         self.folder, self.socket = folder, str(folder / "broker.sock")
         self.path = folder / "broker.json"
         self.path.write_text(json.dumps({"devices": [*DEVICES, CPU], "profiles": PROFILES, "socket": self.socket,
-                                         "state": str(folder / "state"), "admins": ["root"], **configuration}))
+                                         "state": str(folder / "state"), "admins": [pwd.getpwuid(os.geteuid()).pw_name],
+                                         **configuration}))
         self.process = None
         self.start()
 

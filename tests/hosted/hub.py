@@ -55,7 +55,8 @@ class Hub:
         config.write_text(json.dumps({"devices": [*DEVICES, CPU], "profiles": PROFILES}))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "drupe.hosted", "hub", "--port", str(self.port), "--folder", str(folder / "hub"),
-             "--config", str(config), "--proxy", str(PROXY)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             "--config", str(config), "--proxy", str(PROXY)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.said = ""
         while "Ctrl-C ends" not in self.said:
             line = self.process.stdout.readline()

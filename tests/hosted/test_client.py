@@ -1,12 +1,12 @@
 """The client against a real broker: leases, the queue, holders, threads, and what it says when something is wrong."""
+import asyncio
 import json
-import os
 import subprocess
 import sys
 import threading
 
 import pytest
-from daemon import CPU, program, until
+from daemon import program, until
 
 from drupe.hosted import Broker, BrokerError, devices
 
@@ -52,7 +52,7 @@ def test_a_lease_that_waits_is_granted(broker, daemon):
     places, got = [], []
     with Broker(daemon.socket) as other:
         thread = threading.Thread(target=lambda: got.append(other.lease("one-gpu", wait=True, timeout=60,
-                                                                        waiting=places.append)))
+                                                                        waiting=lambda place, _: places.append(place))))
         thread.start()
         until(lambda: places, "a place in the queue")
         assert places == [1] and not got
@@ -68,6 +68,51 @@ def test_who_gives_up_leaves_the_queue(broker):
     assert late.value.code == "timeout" and "0 s" in str(late.value)
     broker.give_back(held.id)
     assert len(broker.lease("two-gpus").devices) == 2  # nothing went to the ticket that was given up
+
+
+def test_another_thread_gives_up(broker):
+    """By the same connection, at which the waiting thread reads."""
+    held = broker.lease("two-gpus")
+    tickets, said = [], []
+
+    def wait():
+        try:
+            broker.lease("one-gpu", wait=True, waiting=lambda _, ticket: tickets.append(ticket))
+        except BrokerError as error:
+            said.append(error.code)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    broker.give_up(until(lambda: tickets, "a ticket")[0])
+    thread.join(60)
+    assert said == ["given-up"] and broker.list()["queue"] == 0
+    broker.give_back(held.id)
+    broker.give_up(tickets[0])  # nothing is left to give up
+
+
+def test_a_task_that_is_cancelled_keeps_no_lease(broker, daemon):
+    from drupe.hosted.session import Session
+
+    async def scene():
+        held = broker.lease("two-gpus")
+        session, places = Session(), []
+        task = asyncio.create_task(session.ask(places.append, profile="one-gpu", wait=True))
+        while not places:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        until(lambda: broker.list()["queue"] == 0, "the place that is given up")
+        broker.give_back(held.id)
+        await session.end()
+        hasty = asyncio.create_task(Session().ask(profile="one-gpu", wait=True))
+        await asyncio.sleep(0)  # it has asked, and hears no answer any more
+        hasty.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hasty
+        daemon.free(2)
+
+    asyncio.run(scene())
 
 
 def test_a_lease_ends_with_its_holder(broker, daemon, sleeper):
@@ -154,7 +199,8 @@ def test_the_command_tells_the_state(broker, daemon):
 
 
 def test_the_devices_of_this_machine(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "drupe.hosted", "devices", "--profiles"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "drupe.hosted", "devices", "--profiles"], capture_output=True,
+                          text=True)
     made = json.loads(done.stdout)
     assert [one["id"] for one in made["devices"]].count("cpu") == 1
     path = tmp_path / "broker.json"
@@ -197,7 +243,8 @@ class Machine:
             one["uuid"] = devices.plain(one["uuid"])
         if "DRUPE_DEVICES" in masks:
             names = masks["DRUPE_DEVICES"].split(";")
-            found = [one for one in found if f"{one['backend']}:{one['number']}" in names or f"{one['backend']}:*" in names]
+            found = [one for one in found
+                     if f"{one['backend']}:{one['number']}" in names or f"{one['backend']}:*" in names]
         return found
 
 
@@ -219,7 +266,7 @@ def test_masks_of_drivers_that_follow_none(tmp_path):
 def test_what_no_mask_can_show_alone_is_left_out(tmp_path):
     machine, said = Machine(), []
     machine.gpus[1] = dict(machine.gpus[0], pci="0000:09:00.0")  # the same UUID: nothing tells the two apart
-    found = devices.entries(lambda **masks: machine.ask() if masks else machine.ask(), tmp_path, said.append)
+    found = devices.entries(lambda **masks: machine.ask(), tmp_path, said.append)
     assert [one["id"] for one in found] == ["cpu"] and len(said) == 3 and "left out" in said[0]
 
 
@@ -232,7 +279,3 @@ def test_device_files(tmp_path):
     machine = Machine()
     assert devices.nodes(machine.gpus[0], tmp_path) == ["/dev/nvidia3", "/dev/nvidiactl"]
     assert devices.nodes(machine.gpus[2], tmp_path) == ["/dev/dri/card0", "/dev/dri/renderD128"]
-
-
-def test_configuration_of_the_tests_is_sound(daemon):
-    assert CPU["parts"] == 4 and os.path.exists(daemon.socket)

@@ -149,7 +149,8 @@ def test_values_are_checked():
 def test_a_kernelspec_is_written(daemon, tmp_path):
     from drupe.hosted import __main__
 
-    assert __main__.main(["kernelspec", "--prefix", str(tmp_path), "--profile", "one-gpu", "--profile", "half-cpu"]) == 0
+    command = ["kernelspec", "--prefix", str(tmp_path), "--profile", "one-gpu", "--profile", "half-cpu"]
+    assert __main__.main(command) == 0
     made = json.loads((tmp_path / "share/jupyter/kernels/drupe-lease/kernel.json").read_text())
     assert made["metadata"]["kernel_provisioner"]["config"] == {"profile": "one-gpu"}
     assert made["metadata"]["parameters"]["properties"]["profile"]["enum"] == ["one-gpu", "half-cpu"]

@@ -16,7 +16,7 @@ LONGEST_PACKET = 16 * 1024  # of a request: the broker disconnects who sends mor
 LONGEST_ANSWER = 1024 * 1024
 KEPT_EVENTS = 1000  # that nobody asked for; the oldest are forgotten
 TIMEOUT = 10.0
-_ERRORS = {FileNotFoundError: "there is no such socket. Start drupe-broker, or set DRUPE_BROKER to the path of its socket",
+_ERRORS = {FileNotFoundError: "there is no such socket. Start drupe-broker, or set DRUPE_BROKER to its socket's path",
            ConnectionRefusedError: "nobody listens there. Start drupe-broker again",
            PermissionError: "this user may not open it. Its folder needs mode 0755 and the socket 0666"}
 
@@ -115,7 +115,7 @@ class Broker:
         """Lease what a profile says, or `devices` devices of a kind, `parts` parts of one, `memory` bytes of one.
 
         The lease ends with the process `holder` (a pid; this process otherwise). With wait=True this call waits for
-        its turn, at most `timeout` seconds, and calls waiting(position) when the place in the queue becomes known.
+        its turn, at most `timeout` seconds, and calls waiting(position, ticket) when these become known.
         """
         want = {"profile": profile, "kind": kind, "devices": devices, "parts": parts, "memory": memory}
         request = {"want": {name: value for name, value in want.items() if value is not None}, "seconds": seconds,
@@ -198,22 +198,35 @@ class Broker:
             return Lease(answer)
         ticket = answer["ticket"]
         if waiting is not None:
-            waiting(answer["waiting"])
-        event = self._wait(lambda: self._take("granted", ticket), timeout, self._socket)
+            waiting(answer["waiting"], ticket)
+        event = self._wait(lambda: self._take(ticket), timeout, self._socket)
         if event is None:
             try:
                 self.give_back(ticket=ticket)
             except BrokerError:
-                event = self._wait(lambda: self._take("granted", ticket), 0, self._socket)  # just now
+                event = self._wait(lambda: self._take(ticket), 0, self._socket)  # granted just now
                 if event is None:
                     raise
         if event is None:
-            raise BrokerError(f"no device became free within {timeout:g} s; {answer['waiting']} waited before", "timeout")
+            raise BrokerError(f"no device became free within {timeout:g} s", "timeout")
+        if event["event"] == "given up":
+            raise BrokerError("the place in the queue was given up", "given-up")
         return Lease(event)
 
-    def _take(self, name, ticket):
+    def give_up(self, ticket):
+        """End the wait of another thread. It raises BrokerError, or has its lease when that came first."""
+        try:
+            self.give_back(ticket=ticket)
+        except BrokerError:
+            return
+        with self._state:
+            self._events.append({"event": "given up", "ticket": ticket})
+            self._state.notify_all()
+        self.hello()  # its answer wakes a thread that waits at the socket
+
+    def _take(self, ticket):
         for event in self._events:
-            if event.get("event") == name and event.get("ticket") == ticket:
+            if event.get("ticket") == ticket:
                 self._events.remove(event)
                 return event
         return None

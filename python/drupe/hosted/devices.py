@@ -1,8 +1,8 @@
 """python -m drupe.hosted devices: this machine's devices, as drupe-broker's configuration wants them.
 
-One entry is one piece of hardware, however many drivers offer it: what is leased once must not be leased again under
-another name. The processor is one entry, whose parts are its threads on `host` and its sub-devices of OpenCL. Every mask
-is tried in a new process before it is printed, because drivers differ in which variables they follow.
+One entry is one piece of hardware, however many drivers offer it: what is leased once must not be leased again
+under another name. The processor is one entry, whose parts are its threads on `host` and its sub-devices of OpenCL.
+Every mask is tried in a new process before it is printed, because drivers differ in which variables they follow.
 """
 import json
 import os

@@ -4,29 +4,19 @@
     c.Spawner.post_stop_hook = drupe.hosted.post_stop_hook
     c.DockerSpawner.extra_host_config = drupe.hosted.docker_host_config
 
-The profile is spawner.user_options["profile"], or the broker's first one. While a user waits, and until the server runs,
-the hub holds the lease; then the server's process, so that the lease ends with it whatever becomes of the hub.
-They work with any spawner that tells a process (`pid`) or a container (`object_id`); others keep the lease with the hub.
+The profile is spawner.user_options["profile"], or the broker's first one. While a user waits, and until the server
+runs, the hub holds the lease; then the server's process, so that the lease ends with it whatever becomes of the hub.
+They work with any spawner that tells a process (`pid`) or a container (`object_id`). With others the hub keeps the
+lease, until the server stops.
 """
 import asyncio
-import logging
 import os
-import threading
 
-from drupe.hosted.client import Broker, BrokerError
+from drupe.hosted.client import BrokerError
+from drupe.hosted.session import Session, in_thread
 
 WAIT = 600.0  # seconds for a device; DRUPE_LEASE_WAIT sets another limit
 STEP = 0.05  # seconds between two looks whether the server has a process
-log = logging.getLogger("drupe.hosted")
-
-
-class Session:
-    """What a spawner has of the broker: `position` while it waits, `lease` afterwards."""
-
-    def __init__(self):
-        self.broker = Broker()
-        self.lease = self.position = self.adopting = None
-        self.names = ()  # of the variables that were set
 
 
 def wait_limit():
@@ -35,29 +25,6 @@ def wait_limit():
         return float(text) if text else WAIT
     except ValueError:
         raise BrokerError(f"DRUPE_LEASE_WAIT is a number of seconds, not {text!r}", "invalid") from None
-
-
-async def in_thread(function, *arguments):
-    """Run what blocks in a thread of its own: a pool would fill with users who wait for devices."""
-    loop = asyncio.get_running_loop()
-    done = loop.create_future()
-
-    def settle(result, error):
-        if not done.done():
-            done.set_exception(error) if error else done.set_result(result)
-
-    def work():
-        try:
-            outcome = function(*arguments), None
-        except Exception as error:
-            outcome = None, error
-        try:
-            loop.call_soon_threadsafe(settle, *outcome)
-        except RuntimeError:
-            pass  # the loop has ended meanwhile, and with it who asked
-
-    threading.Thread(target=work, name="drupe-broker", daemon=True).start()
-    return await done
 
 
 def chosen_profile(options):
@@ -72,33 +39,25 @@ async def pre_spawn_hook(spawner):
     """Lease what the user chose, wait for it if need be, and set the environment of the server."""
     await post_stop_hook(spawner)  # what a start that failed has left
     session = spawner.drupe = Session()
+    session.names = ()  # of the variables that are set
     try:
-        await in_thread(_lease, session, spawner.user.name, chosen_profile(spawner.user_options), spawner.name)
+        profile = chosen_profile(spawner.user_options) or await in_thread(_first_profile, session.broker)
+        lease = await session.ask(profile=profile, user=spawner.user.name, label=f"server {spawner.name}".strip(),
+                                  wait=True, timeout=wait_limit())
     except BrokerError as error:
-        session.broker.close()
-        spawner.drupe = None
+        await post_stop_hook(spawner)
         raise _refused(error) from error
-    except asyncio.CancelledError:
-        session.broker.close()  # a place in the queue goes with its connection
-        raise
-    session.position = None
-    spawner.environment = {**spawner.environment, **session.lease.env}
-    session.names = tuple(session.lease.env)
-    spawner.log.info("%s has lease %s: %s", spawner.user.name, session.lease.id, session.lease.title)
+    spawner.environment = {**spawner.environment, **lease.env}
+    session.names = tuple(lease.env)
+    spawner.log.info("%s has lease %s: %s", spawner.user.name, lease.id, lease.title)
     session.adopting = asyncio.create_task(_adopt(spawner, session))
 
 
-def _lease(session, user, profile, server):
-    def waiting(position):
-        session.position = position
-
-    if profile is None:
-        profiles = session.broker.profiles()
-        if not profiles:
-            raise BrokerError("the broker has no profiles: name some in its configuration", "no-profile")
-        profile = profiles[0]["name"]
-    session.lease = session.broker.lease(profile, user=user, label=f"server {server}".strip(), wait=True,
-                                         timeout=wait_limit(), waiting=waiting)
+def _first_profile(broker):
+    profiles = broker.profiles()
+    if not profiles:
+        raise BrokerError("the broker has no profiles: name some in its configuration", "no-profile")
+    return profiles[0]["name"]
 
 
 def _refused(error):
@@ -118,10 +77,10 @@ async def _adopt(spawner, session):
         pid = await server_pid(spawner)
         if pid:
             try:
-                await in_thread(session.broker.adopt, session.lease.id, pid)
-                spawner.log.info("process %d holds lease %s", pid, session.lease.id)
+                await session.adopt(pid)
+                spawner.log.info("process %d holds the lease of %s", pid, spawner.user.name)
             except BrokerError as error:
-                spawner.log.warning("process %d cannot hold lease %s: %s", pid, session.lease.id, error)
+                spawner.log.warning("process %d cannot hold the lease of %s: %s", pid, spawner.user.name, error)
             return
         await asyncio.sleep(STEP)
 
@@ -141,13 +100,9 @@ async def post_stop_hook(spawner):
         return
     spawner.drupe = None
     spawner.environment = {name: value for name, value in spawner.environment.items() if name not in session.names}
-    try:
-        if session.lease is not None:
-            await in_thread(session.broker.give_back, session.lease.id)
-    except BrokerError as error:
-        log.debug("lease %s was not returned: %s", session.lease.id, error)  # it has ended with its process
-    finally:
-        session.broker.close()
+    error = await session.end()
+    if error is not None:
+        spawner.log.debug("the lease of %s was not returned: %s", spawner.user.name, error)
 
 
 def docker_host_config(spawner):

@@ -18,9 +18,10 @@ class Meter:
         self._nvidia, self._asked = {}, 0.0
 
     def read(self, devices):
-        """From 0 to 1 by the devices' ids; devices whose load nobody tells are left out."""
-        shares = {device["id"]: self._of(device) for device in devices}
-        return {name: round(share, 2) for name, share in shares.items() if share is not None}
+        """From 0 to 1 by the devices' ids. None: a processor that was not measured yet. Others are left out."""
+        shares = {device["id"]: (device["kind"], self._of(device)) for device in devices}
+        return {name: share if share is None else round(share, 2) for name, (kind, share) in shares.items()
+                if share is not None or kind == "cpu"}
 
     def _of(self, device):
         if device.get("kind") == "cpu":

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pwd
 import secrets
+import stat
 import sys
 from urllib.parse import quote
 
@@ -56,6 +57,9 @@ def make_folders(run, state):
     """`run` is for the sockets, and users enter it; `state` and `run/private` are the hub's alone."""
     for folder, mode in ((run, 0o755), (run / "servers", 0o755), (run / "private", 0o700), (state, 0o700)):
         folder.mkdir(parents=True, exist_ok=True)
+        found = folder.lstat()  # where everybody may write, somebody else may have been first
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise ValueError(f"{folder} is not a folder of the account that runs the hub: remove it, or name another")
         folder.chmod(mode)
     longest = len(os.fsencode(run / "private" / "proxy.sock"))
     if longest > 100:
@@ -88,5 +92,6 @@ def configure(c, run, state, address="http://127.0.0.1:8000", proxy=("configurab
     c.Spawner.default_url = "/lab"
     c.Spawner.start_timeout = 120
     c.Spawner.http_timeout = 60
+    c.Spawner.poll_interval = 10
     c.JupyterHub.template_paths = [str(HERE / "templates")]
     c.JupyterHub.extra_handlers = pages.handlers()

@@ -1,7 +1,7 @@
 """The hub's page "Devices": devices, leases, the queue and load, live.
 
-The pages are handlers of the hub itself, because a service of JupyterHub 6 would need a TCP port. One thread follows the
-broker for everybody who looks; each page gets by server-sent events what its user may see.
+The pages are handlers of the hub itself, because a service of JupyterHub 6 would need a TCP port. One thread follows
+the broker for everybody who looks; each page gets by server-sent events what its user may see.
 """
 import asyncio
 import json

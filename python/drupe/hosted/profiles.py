@@ -52,7 +52,8 @@ def can_have(profile, shown):
     able = 0
     for one in _fit(profile, shown):
         if profile["memory"] and not profile["parts"]:
-            able += not (one.mine or one.others) and one.memory - one.mine_memory - one.others_memory >= profile["memory"]
+            left = one.memory - one.mine_memory - one.others_memory
+            able += not (one.mine or one.others) and left >= profile["memory"]
         else:
             able += not one.shared and one.parts - one.mine - one.others >= (profile["parts"] or one.parts)
     return able >= profile["devices"]
@@ -60,17 +61,22 @@ def can_have(profile, shown):
 
 def _detail(profile, shown):
     """Which devices these are, and for how long."""
-    names = list(dict.fromkeys(one.name for one in _fit(profile, shown)))
-    words = [" or ".join(names[:3]) + (" …" if len(names) > 3 else "")] if names else [_lack(profile, shown)]
+    fit = _fit(profile, shown)
+    names = list(dict.fromkeys(one.name for one in fit))
+    words = [" or ".join(names[:3]) + (" …" if len(names) > 3 else "")]
+    if len(fit) < profile["devices"]:
+        words = [_lack(profile, shown, len(fit))]
     if profile["seconds"]:
         words.append(f"for {_time(profile['seconds'])} at most")
     return ", ".join(words)
 
 
-def _lack(profile, shown):
+def _lack(profile, shown, able):
     kinds = sum(profile["kind"] in ("any", one.kind) for one in shown)
     word = {"cpu": "processor", "gpu": "GPU"}.get(profile["kind"], "device")
-    return f"there is no {word}" if not kinds else f"no {word} has so much"
+    if not kinds:
+        return f"there is no {word}"
+    return f"no {word} has so much" if not able else f"there {'is' if able == 1 else 'are'} only {able}"
 
 
 def _time(seconds):

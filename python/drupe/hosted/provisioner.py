@@ -8,17 +8,16 @@ The lease begins before the kernel and is held by the kernel's process: it ends 
 restarted kernel keeps its devices. `python -m drupe.hosted kernelspec` writes such a kernelspec.
 
 `metadata.parameters` is the JSON schema of JEP 87. What the user chose, or else the schema's defaults, comes before
-`config`, and takes the place of {name} in the kernelspec's argv and env. Launchers that know JEP 87 pass what was chosen
-as `custom_kernel_specs`.
+`config`, and takes the place of {name} in the kernelspec's argv and env. Launchers that know JEP 87 pass what was
+chosen as `custom_kernel_specs`.
 """
-import asyncio
 import os
 
 from jupyter_client.provisioning import LocalProvisioner
 from traitlets import Float, Integer, Unicode
 
-from drupe.hosted.client import Broker, BrokerError
-from drupe.hosted.hub import in_thread
+from drupe.hosted.client import BrokerError
+from drupe.hosted.session import Session
 
 CHOICES = ("profile", "kind", "devices", "parts", "memory", "seconds")
 _TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
@@ -36,8 +35,7 @@ class LeaseProvisioner(LocalProvisioner):
     seconds = Float(0, config=True, help="The lease's time; 0: what the profile and the quota allow.")
     wait_seconds = Float(300, config=True, help="How long a kernel waits for its devices; 0: not at all.")
 
-    _lease = None
-    _connection = None
+    _session = None  # while there is a lease
 
     # --- Starting ----------------------------------------------------------------------------------------------
 
@@ -46,39 +44,34 @@ class LeaseProvisioner(LocalProvisioner):
         kwargs = await super().pre_launch(**kwargs)
         want = {name: getattr(self, name) for name in CHOICES}
         want.update((name, value) for name, value in chosen.items() if name in want)
-        if self._lease is None:
+        if self._session is None:
             await self._ask(want)
         kwargs["cmd"] = [fill(text, chosen) for text in kwargs["cmd"]]
         env = kwargs["env"]
         for name, text in self.kernel_spec.env.items():
             env[name] = fill(env.get(name, text), chosen)
-        env.update(self._lease.env)
-        env["DRUPE_BROKER"] = self._connection.path
+        env.update(self._session.lease.env)
+        env["DRUPE_BROKER"] = self._session.broker.path
         return kwargs
 
     async def _ask(self, want):
         """Lease; this process holds it until the kernel runs."""
-        if self._connection is None:
-            self._connection = Broker(self.broker or None)
-        try:
-            self._lease = await in_thread(self._wait, want)
-        except BrokerError as error:
-            raise RuntimeError(f"This kernel got no device. {error}") from error
-        except asyncio.CancelledError:
-            self._close()  # a place in the queue goes with its connection
-            raise
-        self.log.info("Kernel %s has lease %s: %s", self.kernel_id, self._lease.id, self._lease.title)
-
-    def _wait(self, want):
         def waiting(position):
             self.log.warning("Kernel %s waits for a device, at most %g s: number %d in the queue", self.kernel_id,
                              self.wait_seconds, position)
 
         if want["profile"]:
             want = {"profile": want["profile"], "seconds": want["seconds"]}
-        want = {name: value for name, value in want.items() if value}
-        return self._connection.lease(label=f"kernel {self.kernel_id}"[:60], wait=self.wait_seconds > 0,
-                                      timeout=self.wait_seconds, waiting=waiting, **want)
+        session = Session(self.broker or None)
+        try:
+            want = {name: value for name, value in want.items() if value}
+            lease = await session.ask(waiting, label=f"kernel {self.kernel_id}"[:60], wait=self.wait_seconds > 0,
+                                      timeout=self.wait_seconds, **want)
+        except BrokerError as error:
+            session.broker.close()
+            raise RuntimeError(f"This kernel got no device. {error}") from error
+        self._session = session
+        self.log.info("Kernel %s has lease %s: %s", self.kernel_id, lease.id, lease.title)
 
     async def launch_kernel(self, cmd, **kwargs):
         try:
@@ -87,7 +80,7 @@ class LeaseProvisioner(LocalProvisioner):
             await self._give_back()
             raise
         try:
-            await in_thread(self._connection.adopt, self._lease.id, self.process.pid)
+            await self._session.adopt(self.process.pid)
         except BrokerError as error:
             # Without a holder that ends with the kernel nothing would return the lease.
             await super().kill()
@@ -111,13 +104,14 @@ class LeaseProvisioner(LocalProvisioner):
 
     async def _keep(self, restart):
         """Hold the lease in place of a kernel that is started again. A kernel that died has lost it: ask anew."""
-        if self._lease is None or not restart:
+        if self._session is None or not restart:
             return
         try:
-            await in_thread(self._connection.adopt, self._lease.id, os.getpid())
+            await self._session.adopt(os.getpid())
         except BrokerError as error:
-            self.log.info("Lease %s ended with the kernel: %s", self._lease.id, error)
-            self._lease = None
+            self.log.info("The lease ended with kernel %s: %s", self.kernel_id, error)
+            self._session.broker.close()
+            self._session = None
 
     async def cleanup(self, restart=False):
         await super().cleanup(restart=restart)
@@ -128,22 +122,15 @@ class LeaseProvisioner(LocalProvisioner):
             await self._give_back()
 
     async def _give_back(self):
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            try:
-                await in_thread(self._connection.give_back, lease.id)
-            except BrokerError as error:
-                self.log.debug("Lease %s was not returned: %s", lease.id, error)  # it ended with the kernel
-        self._close()
-
-    def _close(self):
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        session, self._session = self._session, None
+        if session is not None:
+            error = await session.end()
+            if error is not None:
+                self.log.debug("The lease of kernel %s was not returned: %s", self.kernel_id, error)
 
     async def get_provisioner_info(self):
         info = await super().get_provisioner_info()
-        return {**info, "lease": self._lease.id if self._lease else None}
+        return {**info, "lease": self._session.lease.id if self._session else None}
 
 
 # --- Parameters ------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """python -m drupe.hosted.proxy COMMAND...: configurable-http-proxy without the hub's error pages.
 
-JupyterHub tells its proxy to fetch error pages from the hub. Where the hub listens on a unix socket the proxy cannot, and
-leaves a browser without any answer: nodejs knows no protocol "http+unix". The proxy has pages of its own.
+JupyterHub tells its proxy to fetch error pages from the hub. Where the hub listens on a unix socket the proxy cannot,
+and leaves a browser without any answer: nodejs knows no protocol "http+unix". The proxy has pages of its own.
 """
 import os
 import sys

@@ -8,6 +8,7 @@ import pwd
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -107,7 +108,16 @@ class Hub:
     def start(self):
         from drupe.hosted.local import make_folders
 
-        make_folders(self.run, self.state)
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                one.bind(("127.0.0.1", self.options.port))
+            except OSError as error:
+                raise HubError(f"port {self.options.port} cannot be had: {error}. Choose another by --port") from error
+        try:
+            make_folders(self.run, self.state)
+        except (OSError, ValueError) as error:
+            raise HubError(str(error)) from error
         self.log = open(self.state / "hub.log", "wb")
         self._start_broker()
         self._start_hub()
@@ -181,7 +191,7 @@ class Hub:
         print("\n".join(lines), flush=True)
 
     def wait(self):
-        """Until JupyterHub ends, which it does not by itself. A broker that ends is started again: leases survive it."""
+        """Until JupyterHub ends, which it does not by itself. A broker that ends is started again, with its leases."""
         while all(child.poll() is None for child in self.children if child is not self.broker):
             if self.broker.poll() is not None and self.restarts < MOST_RESTARTS:
                 self.restarts += 1
@@ -204,7 +214,7 @@ class Hub:
         self.children = []
         if self.log:
             self.log.close()
-        shutil.rmtree(self.run, ignore_errors=True)
+            shutil.rmtree(self.run, ignore_errors=True)
 
 
 def main(argv):

@@ -12,7 +12,8 @@ from jupyterhub.spawner import LocalProcessSpawner, Spawner, _try_setcwd
 from traitlets import Bool, Unicode
 
 from drupe.hosted import hub, profiles
-from drupe.hosted.client import BrokerError
+from drupe.hosted.client import Broker, BrokerError
+from drupe.hosted.session import in_thread
 
 _PORT = 8888  # Jupyter Server refuses a socket beside any other port; with a socket it opens none
 
@@ -24,7 +25,7 @@ class LeasingSpawner(LocalProcessSpawner):
                          help="The folder of the servers' unix sockets; every user needs to enter it, none to write.")
     ipc = Bool(True, config=True, help="Whether kernels talk to their server by unix sockets instead of TCP ports.")
 
-    drupe = None  # the session of hub.py
+    drupe = None  # the session of the hooks
 
     def __init__(self, **arguments):
         super().__init__(**arguments)
@@ -90,7 +91,7 @@ class LeasingSpawner(LocalProcessSpawner):
 
     def _event(self):
         if self.drupe is not None and self.drupe.lease is not None:
-            return {"progress": 50, "message": f"{self.drupe.lease.title} is yours; the server starts"}
+            return {"progress": 50, "message": f"You have {self.drupe.lease.title}; the server starts"}
         if self.drupe is not None and self.drupe.position:
             return {"progress": 20, "message": f"Waiting for a device: number {self.drupe.position} in the queue"}
         return {"progress": 10, "message": "Asking for a device"}
@@ -99,12 +100,12 @@ class LeasingSpawner(LocalProcessSpawner):
 async def _form(spawner):
     """The page of profiles; a sentence when the broker does not answer."""
     try:
-        state, offered = await hub.in_thread(_state)
+        state, offered = await in_thread(_state)
     except BrokerError as error:
         return profiles.unavailable(error)
     return profiles.form(state, offered, hub.chosen_profile(spawner.orm_spawner.user_options))
 
 
 def _state():
-    with hub.Broker() as broker:
+    with Broker() as broker:
         return broker.list(), broker.profiles()

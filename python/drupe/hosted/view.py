@@ -39,7 +39,9 @@ class Device:
     def state(self):
         if self.free:
             return "free"
-        full = self.mine + self.others >= self.parts or (self.shared and self.mine_memory + self.others_memory >= self.memory)
+        full = self.mine + self.others >= self.parts
+        if self.shared:
+            full = self.mine_memory + self.others_memory >= self.memory
         return "in use" if full else "partly in use"
 
 
@@ -107,21 +109,25 @@ def page(seen, user, admin):
     parts = whole(state)
     mine = [lease for lease in state["leases"] if lease["user"] == user]
     visible = state["leases"] if admin else mine
-    rows = [{"mine": lease["user"] == user, "user": "you" if lease["user"] == user else lease["user"],
-             "devices": takes(lease, parts), "since": lease["begin"], "ends": lease["ends"], "state": lease_state(lease),
-             "label": lease["label"] or ""} for lease in visible]
+    rows = [{**_who(lease, user), "devices": takes(lease, parts), "since": lease["begin"], "ends": lease["ends"],
+             "state": lease_state(lease), "label": lease["label"] or ""} for lease in visible]
     others = len(state["leases"]) - len(mine) + state.get("left_out", 0)
     if others and not admin:
         rows.append(_others(shown))
-    queue = [{"mine": ticket["user"] == user, "position": ticket["position"],
-              "user": "you" if ticket["user"] == user else ticket["user"], "wants": ticket["profile"] or ticket["label"] or "",
-              "since": seen["time"] - ticket["waited"]} for ticket in state["waiting"] if admin or ticket["user"] == user]
-    return {"error": None, "now": time.time(), "summary": summary(shown, state["queue"]), "leases": rows, "queue": queue,
-            "waiting": state["queue"],
+    queue = [{**_who(ticket, user), "position": ticket["position"], "wants": ticket["profile"] or ticket["label"] or "",
+              "since": seen["time"] - ticket["waited"]}
+             for ticket in state["waiting"] if admin or ticket["user"] == user]
+    return {"error": None, "now": time.time(), "summary": summary(shown, state["queue"]), "leases": rows,
+            "queue": queue, "waiting": state["queue"],
             "devices": [{"id": one.id, "name": one.name, "kind": one.kind, "parts": one.parts, "mine": one.mine,
                          "others": one.others, "strip": one.strip, "state": one.state, "load": load.get(one.id),
+                         "metered": one.id in load,
                          "memory": {"total": one.memory, "mine": one.mine_memory, "others": one.others_memory,
                                     "shared": one.shared}} for one in shown]}
+
+
+def _who(one, user):
+    return {"mine": one["user"] == user, "user": "you" if one["user"] == user else one["user"]}
 
 
 def _others(shown):
@@ -148,8 +154,8 @@ def lines(state):
     """The same for a terminal."""
     shown, parts = devices(state), whole(state)
     table = [("device", "state", "parts", "memory", "name")]
-    table += [(one.id, one.state, f"{one.mine + one.others}/{one.parts}", size(one.memory) if one.memory else "?", one.name)
-              for one in shown]
+    table += [(one.id, one.state, f"{one.mine + one.others}/{one.parts}", size(one.memory) if one.memory else "?",
+               one.name) for one in shown]
     yield from columns(table)
     yield ""
     leases = [("lease", "user", "pid", "state", "devices", "label")]

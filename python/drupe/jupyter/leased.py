@@ -1,6 +1,6 @@
 """A kernel that holds a lease of a device broker, or accounts for what it uses: the notebook's side of it.
 
-drupe.hosted.session knows the lease and no notebooks; here are the cells that it waits for and the places where it
+drupe.hosted.kernel_session knows the lease and no notebooks; here are the cells that it waits for and the places where it
 shows something.
 """
 import contextlib
@@ -73,7 +73,7 @@ def prepare(server, shell):
 
 
 def _begin_session(notebook):
-    from drupe.hosted import session
+    from drupe.hosted import kernel_session as session
 
     for method in (session.Session.enter, session.Session.leave):
         interrupt.shielded(method)

@@ -62,7 +62,9 @@
       rows.push(row('memory', meter(['drupe-mine', memory.mine / memory.total], ['drupe-others', memory.others / memory.total]),
         bytes(memory.mine + memory.others)));
     }
-    if (device.load !== null) rows.push(row('load', meter(['drupe-load', device.load]), `${Math.round(100 * device.load)} %`));
+    if (device.metered) {
+      rows.push(row('load', meter(['drupe-load', device.load ?? 0]), device.load === null ? '' : `${Math.round(100 * device.load)} %`));
+    }
     const head = make('div', 'drupe-card-head', make('span', 'drupe-chip', device.id), make('span', 'drupe-state', device.state));
     const name = make('div', 'drupe-card-name', device.name + (memory.total ? ` · ${bytes(memory.total)}` : ''));
     return make('div', 'drupe-card', head, name, ...rows);
@@ -89,18 +91,18 @@
     if (page.error) return;
     byId('drupe-cards').replaceChildren(...page.devices.map(card));
     byId('drupe-leases').replaceChildren(table(
-      [['user', ''], ['devices', ''], ['for', 'drupe-number'], ['left', 'drupe-number'], ['state', ''], ['what', '']],
+      [['user', ''], ['devices', 'drupe-wide'], ['for', 'drupe-number'], ['left', 'drupe-number'], ['state', ''], ['what', '']],
       page.leases.map(lease => ({
         className: lease.mine ? 'drupe-own' : '',
         cells: [lease.user, lease.devices, lease.since === null ? '' : span(page.now - lease.since),
           lease.since === null ? '' : left(lease, page.now), lease.state, lease.label]
       })), 'Nobody has a device.'));
     byId('drupe-queue').replaceChildren(table(
-      [['place', 'drupe-number'], ['user', ''], ['wants', ''], ['waits', 'drupe-number']],
+      [['place', ''], ['user', ''], ['wants', 'drupe-wide'], ['waits', 'drupe-number']],
       page.queue.map(ticket => ({
         className: ticket.mine ? 'drupe-own' : '',
         cells: [ticket.position, ticket.user, ticket.wants, ticket.since === null ? '' : span(page.now - ticket.since)]
-      })), page.waiting ? `${page.waiting} of other users wait.` : 'Nobody waits.'));
+      })), page.waiting ? `Of other users, ${page.waiting} ${page.waiting === 1 ? 'waits' : 'wait'}.` : 'Nobody waits.'));
   }
 
   let last = null;
