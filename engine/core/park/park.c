@@ -22,8 +22,9 @@ static drupe_status check_room(drupe_device *root, const drupe_park_report *repo
 
 static void *take_room(size_t bytes)
 {
-    void *room = NULL;
-    if (posix_memalign(&room, bytes >= 4 * DRUPE_PARK_HUGE ? DRUPE_PARK_HUGE : 64, bytes) != 0) {
+    const size_t align = bytes >= 4 * DRUPE_PARK_HUGE ? DRUPE_PARK_HUGE : 64;
+    void *room = aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+    if (!room) {
         drupe_error_set(DRUPE_E_NO_MEMORY, "No %zu bytes of host memory for what is to be parked.", bytes);
         return NULL;
     }
