@@ -228,7 +228,8 @@ static void beside_work(struct suite *suite)
 }
 
 const conformance_case cases_park[] = {
-    {"park_contents", contents}, {"park_by_driver", contents_by_driver}, {"park_first_use", first_use},
-    {"park_kept", kept},         {"park_refused", refused},              {"park_no_room", no_room},
+    {"park_contents", contents},       {"park_by_driver", contents_by_driver},
+    {"park_first_use", first_use},     {"park_kept", kept},
+    {"park_refused", refused},         {"park_no_room", no_room},
     {"park_beside_work", beside_work}, {NULL, NULL},
 };

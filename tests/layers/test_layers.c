@@ -332,7 +332,8 @@ static void all_bytes(drupe_queue *queue, drupe_memory **pieces, bool read)
     OK(drupe_queue_wait(queue, LONG));
 }
 
-/* Whichever copy or allocation fails on the way there or back: all is there still, and the next try succeeds. */
+/* Whichever copy or allocation fails on the way there or back: all is there still, and the next try succeeds.
+ */
 static void what_fails_in_parking_loses_nothing(void **state)
 {
     (void)state;

@@ -160,6 +160,16 @@ def test_memory_that_others_lent_stays(device):
     assert float(x[0]) == 7 and float(y[0]) == 1
 
 
+def test_the_device_forgets_where_that_is_asked_for(device):
+    pool, x = dm.pool(device), da.arange(9000, device=device)
+    pool.wipe = "free"
+    try:
+        parked(device)
+        same(x, np.arange(9000))
+    finally:
+        pool.wipe = None
+
+
 def test_what_is_dropped_meanwhile(device):
     before = dm.pool(device).count
     x, y = da.ones(5000, device=device), da.zeros(5000, device=device)
