@@ -45,9 +45,11 @@ static drupe_status save(const park_list *list, void **copies)
             copies[done] ? drupe_park_save(&copier, list->pieces[done], copies[done]) : DRUPE_E_NO_MEMORY;
     }
     drupe_error kept = *drupe_error_last();
-    for (size_t i = 0; status != DRUPE_OK && i < done; i++) free(copies[i]);
     drupe_park_copier_close(&copier);
-    return status == DRUPE_OK ? DRUPE_OK : drupe_error_restore(&kept);
+    if (status == DRUPE_OK) return DRUPE_OK;
+    for (size_t i = 0; i < done; i++) free(copies[i]);
+    (void)drupe_error_restore(&kept);
+    return status;
 }
 
 /* --- Parking -------------------------------------------------------------------------------------------- */
