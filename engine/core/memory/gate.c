@@ -2,9 +2,9 @@
  *
  * An address is good from the moment it is asked for until the submission that uses it has returned, and from
  * then on as the use of a piece. Nobody sees the time between. So whoever is interrupted there counts as one
- * who holds addresses (drupe_park_hold()), and while there are some nothing is parked. Who wants to begin while
- * pieces move waits for that. Memory comes back without a look at who holds: of what is parked there are no
- * addresses. */
+ * who holds addresses (drupe_park_hold()), and while there are some nothing is parked. Who wants to begin
+ * while pieces move waits for that. Memory comes back without a look at who holds: of what is parked there
+ * are no addresses. */
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
 
@@ -116,15 +116,16 @@ bool drupe_gate_serve(const drupe_memory *memory)
     return false;
 }
 
-/* A caller that was given no address may not have noticed: what it submits does not go on, even if there is room
- * by now. */
+/* A caller that was given no address may not have noticed: what it submits does not go on, even if there is
+ * room by now. */
 drupe_status drupe_gate_enter(drupe_device *root)
 {
     bool refused = unserved;
     unserved = false;
     DRUPE_TRY(drupe_gate_wake(root));
     if (!refused) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_BUSY, "%s was parked, and its memory had no room to come back to when this "
-                                         "was to be submitted. Try again.",
+    return drupe_error_set(DRUPE_E_BUSY,
+                           "%s was parked, and its memory had no room to come back to when this "
+                           "was to be submitted. Try again.",
                            root->filter);
 }

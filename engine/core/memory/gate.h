@@ -1,5 +1,5 @@
-/* Parked memory, as those who use memory see it: its bytes wait in host memory, and come back at its first use
- * elsewhere on the device. core/park does both; here stands who may do what meanwhile. */
+/* Parked memory, as those who use memory see it: its bytes wait in host memory, and come back at its first
+ * use elsewhere on the device. core/park does both; here stands who may do what meanwhile. */
 #ifndef DRUPE_CORE_GATE_H
 #define DRUPE_CORE_GATE_H
 
@@ -20,8 +20,8 @@ void drupe_gate_unlock(void);
 bool drupe_gate_close(void);
 void drupe_gate_open(void);
 
-/* The bytes of a piece are in `copy` (taken) from now on, and `*memory` has none on the device; or it has. The
- * lock is needed. */
+/* The bytes of a piece are in `copy` (taken) from now on, and `*memory` has none on the device; or it has.
+ * The lock is needed. */
 void drupe_gate_park(drupe_memory *memory, void *copy);
 void drupe_gate_unpark(drupe_memory *memory);
 /* A piece that nobody has any more: true when it was parked, and it is gone now. */
@@ -36,7 +36,8 @@ bool drupe_gate_serve(const drupe_memory *memory);
 /* Before a submission to the device. */
 static inline bool drupe_gate_closed(const drupe_device *root)
 {
-    return atomic_load_explicit(&((drupe_device *)(uintptr_t)root)->parked, memory_order_acquire) != DRUPE_AWAKE;
+    return atomic_load_explicit(&((drupe_device *)(uintptr_t)root)->parked, memory_order_acquire) !=
+           DRUPE_AWAKE;
 }
 /* The error of a device that is to stay parked. */
 drupe_status drupe_gate_kept(const drupe_device *root) DRUPE_MUST_CHECK;

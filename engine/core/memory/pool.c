@@ -83,7 +83,11 @@ void drupe_pool_discard(drupe_memory *memory)
 
 void drupe_pool_drain(drupe_memory *memory)
 {
-    if (memory->redzone) drupe_redzone_ops_get()->leave(memory);
+    const drupe_redzone_ops *ops = drupe_redzone_ops_get();
+    if (memory->redzone)
+        ops->leave(memory);
+    else if (ops)
+        ops->forget(memory->base, memory->room);
     drupe_registry_remove(memory);
     give_back(memory);
     memory->base = NULL;

@@ -100,8 +100,7 @@ static drupe_status refuse(drupe_device *root, const drupe_park_report *report)
     drupe_text text = {0};
     if (report->unfinished)
         drupe_text_printf(&text, " %llu submission%s not over: wait first.",
-                          (unsigned long long)report->unfinished,
-                          report->unfinished == 1 ? " is" : "s are");
+                          (unsigned long long)report->unfinished, report->unfinished == 1 ? " is" : "s are");
     if (report->given_pieces)
         drupe_text_printf(&text, " The address of %s in %llu allocation%s was given away: delete the views.",
                           drupe_unit_bytes(report->given_bytes).text,

@@ -1,9 +1,9 @@
 /* Parking and coming back.
  *
  * All or nothing: all bytes are in host memory before the driver is given the first piece back, which nothing
- * can keep it from taking; and all pieces have their bytes again before the first copy in host memory goes. So
- * host memory holds everything once, and a CPU device, whose memory is the host's, needs the room twice for as
- * long as that takes. */
+ * can keep it from taking; and all pieces have their bytes again before the first copy in host memory goes.
+ * So host memory holds everything once, and a CPU device, whose memory is the host's, needs the room twice
+ * for as long as that takes. */
 #include "base/machine.h"
 #include "core/park/park_room.h"
 #include <stdlib.h>
@@ -15,15 +15,17 @@ static drupe_status check_room(drupe_device *root, const drupe_park_report *repo
 {
     uint64_t left = drupe_machine_memory_free();
     if (report->bytes <= left) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_NO_MEMORY,
-                           "%s cannot be parked: its memory needs %s of host memory, of which %s are free now.",
-                           root->filter, drupe_unit_bytes(report->bytes).text, drupe_unit_bytes(left).text);
+    return drupe_error_set(
+        DRUPE_E_NO_MEMORY,
+        "%s cannot be parked: its memory needs %s of host memory, of which %s are free now.", root->filter,
+        drupe_unit_bytes(report->bytes).text, drupe_unit_bytes(left).text);
 }
 
 static void *take_room(size_t bytes)
 {
-    void *room = NULL;
-    if (posix_memalign(&room, bytes >= 4 * DRUPE_PARK_HUGE ? DRUPE_PARK_HUGE : 64, bytes) != 0) {
+    const size_t align = bytes >= 4 * DRUPE_PARK_HUGE ? DRUPE_PARK_HUGE : 64;
+    void *room = aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+    if (!room) {
         drupe_error_set(DRUPE_E_NO_MEMORY, "No %zu bytes of host memory for what is to be parked.", bytes);
         return NULL;
     }
@@ -39,12 +41,15 @@ static drupe_status save(const park_list *list, void **copies)
     size_t done = 0;
     for (; status == DRUPE_OK && done < list->count; done++) {
         copies[done] = take_room(list->pieces[done]->room);
-        status = copies[done] ? drupe_park_save(&copier, list->pieces[done], copies[done]) : DRUPE_E_NO_MEMORY;
+        status =
+            copies[done] ? drupe_park_save(&copier, list->pieces[done], copies[done]) : DRUPE_E_NO_MEMORY;
     }
     drupe_error kept = *drupe_error_last();
-    for (size_t i = 0; status != DRUPE_OK && i < done; i++) free(copies[i]);
     drupe_park_copier_close(&copier);
-    return status == DRUPE_OK ? DRUPE_OK : drupe_error_restore(&kept);
+    if (status == DRUPE_OK) return DRUPE_OK;
+    for (size_t i = 0; i < done; i++) free(copies[i]);
+    (void)drupe_error_restore(&kept);
+    return status;
 }
 
 /* --- Parking -------------------------------------------------------------------------------------------- */
@@ -69,6 +74,15 @@ static drupe_status submit_pending(const drupe_device *root)
     return status;
 }
 
+/* The next who gets these bytes of the device does not see them, where that was asked for. What cannot be
+ * overwritten the driver has back as it is, as in drupe_memory_retire(). */
+static void wipe(drupe_device *root, drupe_memory *memory)
+{
+    drupe_error kept = *drupe_error_last();
+    bool wanted = atomic_load(&root->wipe) & DRUPE_WIPE_FREE;
+    if (wanted && drupe_pool_wipe(memory) != DRUPE_OK) drupe_error_restore(&kept);
+}
+
 static drupe_status park_pieces(drupe_device *root, const park_list *list, drupe_park_report *report)
 {
     void **copies = calloc(list->count + 1, sizeof *copies);
@@ -77,6 +91,7 @@ static drupe_status park_pieces(drupe_device *root, const park_list *list, drupe
     drupe_status status = check_room(root, report);
     if (status == DRUPE_OK) status = save(list, copies);
     for (size_t i = 0; status == DRUPE_OK && i < list->count; i++) {
+        wipe(root, list->pieces[i]);
         drupe_pool_drain(list->pieces[i]);
         drupe_gate_park(list->pieces[i], copies[i]);
     }
@@ -85,7 +100,8 @@ static drupe_status park_pieces(drupe_device *root, const park_list *list, drupe
 }
 
 /* With the gate's lock. */
-static drupe_status park_all(drupe_device *root, drupe_parking how, park_list *list, drupe_park_report *report)
+static drupe_status park_all(drupe_device *root, drupe_parking how, park_list *list,
+                             drupe_park_report *report)
 {
     bool held = drupe_gate_close();
     drupe_status status = drupe_park_look(root, held, list, report);
@@ -168,7 +184,8 @@ static drupe_status list_asleep(drupe_device *root, park_list *list, drupe_park_
     for (const drupe_memory *memory = root->asleep; memory; memory = memory->next) count++;
     list->all = calloc(count + 1, sizeof *list->all);
     if (!list->all)
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to list what of %s is parked.", root->filter);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to list what of %s is parked.",
+                               root->filter);
     for (drupe_memory *memory = root->asleep; memory; memory = memory->next) {
         if (!drupe_object_try_retain(memory)) continue; /* on another thread its last handle goes now */
         list->all[list->nall++] = memory;
@@ -201,7 +218,8 @@ static drupe_status stays_parked(const drupe_device *root, const drupe_park_repo
                                   "What is parked of %s (%s in %llu allocation%s) could not come back, and "
                                   "waits in host memory as before: %.700s",
                                   root->filter, drupe_unit_bytes(report->bytes).text,
-                                  (unsigned long long)report->pieces, report->pieces == 1 ? "" : "s", why.text);
+                                  (unsigned long long)report->pieces, report->pieces == 1 ? "" : "s",
+                                  why.text);
 }
 
 /* With the gate's lock. */

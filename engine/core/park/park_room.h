@@ -1,12 +1,12 @@
 /* Parking: drupe/park.h says what it does.
  *
- * Reading order: look.c (what there is, and what stands in the way) -> bytes.c (a piece's bytes, to host memory
- * and back) -> park.c (all of them, or none).
+ * Reading order: look.c (what there is, and what stands in the way) -> bytes.c (a piece's bytes, to host
+ * memory and back) -> park.c (all of them, or none).
  *
  * Owns nothing: which pieces are parked is memory's, since those who use memory ask (core/memory/gate.h).
  *
- * Locks: that of the gate, for all of a parking and all of an unparking; in it any of memory/ and queue/. Handles
- * are let go of outside of it, since the last of a parked piece takes it. No threads. */
+ * Locks: that of the gate, for all of a parking and all of an unparking; in it any of memory/ and queue/.
+ * Handles are let go of outside of it, since the last of a parked piece takes it. No threads. */
 #ifndef DRUPE_CORE_PARK_ROOM_H
 #define DRUPE_CORE_PARK_ROOM_H
 

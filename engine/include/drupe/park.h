@@ -1,20 +1,21 @@
 /* Parking: the memory of a device waits in host memory, the device is others' meanwhile, and everything comes
  * back later, perhaps at other addresses.
  *
- * What moves: the bytes of all memory that the engine allocated on the root device, of every kind and context.
- * Free blocks go back to the driver. Handles (drupe_memory, arrays, programs, kernels, queues, events) stay as
- * they are. What stays on the device: the driver's contexts and queues, and programs.
+ * What moves: the bytes of all memory that the engine allocated on the root device, of every kind and
+ * context. Free blocks go back to the driver. Handles (drupe_memory, arrays, programs, kernels, queues,
+ * events) stay as they are. What stays on the device: the driver's contexts and queues, and programs.
  *
- * Addresses: what drupe_memory_pointer() and drupe_array_pointer() gave before is void. So memory whose address
- * was given away for good (drupe_memory_before_use(), drupe_memory_export()) is not parked, and then nothing
- * is. A caller whose threads park while others submit has these hold addresses; see drupe_park_hold().
+ * Addresses: what drupe_memory_pointer() and drupe_array_pointer() gave before is void. So memory whose
+ * address was given away for good (drupe_memory_before_use(), drupe_memory_export()) is not parked, and then
+ * nothing is. A caller whose threads park while others submit has these hold addresses; see
+ * drupe_park_hold().
  *
- * Coming back: drupe_unpark(), or the first use (an allocation, an address, a submission to one of the device's
- * queues), unless DRUPE_PARK_KEPT was asked for. Where that finds no room, everything stays parked, nothing is
- * lost, and the use fails with what it lacked.
+ * Coming back: drupe_unpark(), or the first use (an allocation, an address, a submission to one of the
+ * device's queues), unless DRUPE_PARK_KEPT was asked for. Where that finds no room, everything stays parked,
+ * nothing is lost, and the use fails with what it lacked.
  *
- * Threads: all functions may be called from any thread. Parking waits for no work, and for no other thread but
- * one that parks or unparks. */
+ * Threads: all functions may be called from any thread. Parking waits for no work, and for no other thread
+ * but one that parks or unparks. */
 #ifndef DRUPE_PARK_H
 #define DRUPE_PARK_H
 
@@ -28,10 +29,10 @@ typedef struct drupe_park_report {
     uint64_t freed;         /* bytes that the driver has back, or had to give, free blocks included */
     uint64_t ns;            /* how long it took */
     /* What stands in the way, each 0 where nothing does: */
-    uint64_t unfinished;                     /* submissions that are not known to be over */
-    uint64_t given_bytes, given_pieces;      /* memory whose address was given away */
-    uint64_t foreign_bytes, foreign_pieces;  /* memory that another process shares */
-    bool held;                               /* a call of another thread has addresses in hand */
+    uint64_t unfinished;                    /* submissions that are not known to be over */
+    uint64_t given_bytes, given_pieces;     /* memory whose address was given away */
+    uint64_t foreign_bytes, foreign_pieces; /* memory that another process shares */
+    bool held;                              /* a call of another thread has addresses in hand */
 } drupe_park_report;
 
 /* Park the device's root. What is pending is submitted first. DRUPE_E_BUSY with the reasons, and nothing has
@@ -51,9 +52,9 @@ DRUPE_API bool drupe_memory_parked(const drupe_memory *memory);
  * at most `capacity`. Returns how many there are. */
 DRUPE_API size_t drupe_park_holders(drupe_device *device, drupe_holder *holders, size_t capacity);
 
-/* From here on the calling thread may have addresses of memory that it will still submit, and until it lets go
- * nothing is parked: drupe_park() answers DRUPE_E_BUSY. Calls nest. Waits while something is being parked. Who
- * submits on the one thread that parks needs none of this. */
+/* From here on the calling thread may have addresses of memory that it will still submit, and until it lets
+ * go nothing is parked: drupe_park() answers DRUPE_E_BUSY. Calls nest. Waits while something is being parked.
+ * Who submits on the one thread that parks needs none of this. */
 DRUPE_API void drupe_park_hold(void);
 DRUPE_API void drupe_park_let_go(void);
 

@@ -1,5 +1,5 @@
-/* Parking, for drupe.hosted. The GIL is kept all the time: so no other thread of Python can be between an address
- * and its submission, but for those that hold addresses. */
+/* Parking, for drupe.hosted. The GIL is kept all the time: so no other thread of Python can be between an
+ * address and its submission, but for those that hold addresses. */
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/objects/objects_room.h"
 #include "engine/python/types/types_room.h"
@@ -37,15 +37,14 @@ static PyObject *answer(drupe_py_state *state, drupe_device *device, drupe_statu
         Py_XDECREF(holders);
         return NULL;
     }
-    return Py_BuildValue("{sNsNsKsKsKsdsKsKsKsKsKsO}", "why", why, "holders", holders, "bytes",
-                         (unsigned long long)report->bytes, "pieces", (unsigned long long)report->pieces,
-                         "freed", (unsigned long long)report->freed, "seconds", (double)report->ns / 1e9,
-                         "unfinished", (unsigned long long)report->unfinished, "given_bytes",
-                         (unsigned long long)report->given_bytes, "given_pieces",
-                         (unsigned long long)report->given_pieces, "foreign_bytes",
-                         (unsigned long long)report->foreign_bytes, "foreign_pieces",
-                         (unsigned long long)report->foreign_pieces, "held",
-                         report->held ? Py_True : Py_False);
+    return Py_BuildValue(
+        "{sNsNsKsKsKsdsKsKsKsKsKsO}", "why", why, "holders", holders, "bytes",
+        (unsigned long long)report->bytes, "pieces", (unsigned long long)report->pieces, "freed",
+        (unsigned long long)report->freed, "seconds", (double)report->ns / 1e9, "unfinished",
+        (unsigned long long)report->unfinished, "given_bytes", (unsigned long long)report->given_bytes,
+        "given_pieces", (unsigned long long)report->given_pieces, "foreign_bytes",
+        (unsigned long long)report->foreign_bytes, "foreign_pieces",
+        (unsigned long long)report->foreign_pieces, "held", report->held ? Py_True : Py_False);
 }
 
 static PyObject *park(PyObject *module, PyObject *args)
