@@ -182,38 +182,7 @@ static bk_holder *holder_read(ask *a)
     return NULL;
 }
 
-/* --- Granting ------------------------------------------------------------------------------------------- */
-
-bool bk_grant(bk_broker *broker, bk_ticket *ticket, bk_holding *holding)
-{
-    bk_lease *lease = ticket->lease;
-    if (lease) {
-        bk_lease_unpark(broker, lease, holding);
-    } else {
-        lease = bk_lease_new(broker, NULL, ticket->user, ticket->holder, &ticket->want, ticket->profile,
-                             ticket->label, holding);
-        if (!lease) return false;
-        lease->idle_after = ticket->idle_after;
-        if (ticket->seconds > 0) bk_lease_until(broker, lease, broker->now + ticket->seconds);
-        bk_journal_put(broker, lease);
-    }
-    double waited = broker->now - ticket->asked;
-    if (ticket->first) ticket->user->jumped_at = broker->now;
-    broker->counts.granted++;
-    broker->counts.waited += ticket->waits;
-    broker->counts.waited_seconds += waited;
-    if (waited > broker->counts.longest_wait) broker->counts.longest_wait = waited;
-    bk_link_add(broker, ticket->client, lease);
-    if (ticket->granted) {
-        *ticket->granted = lease;
-    } else {
-        json_t *event = json_pack("{ssss}", "event", "granted", "ticket", ticket->id);
-        bk_reply_lease(broker, event, lease);
-        bk_client_send(broker, ticket->client, event);
-    }
-    bk_ticket_drop(broker, ticket);
-    return true;
-}
+/* --- Answers -------------------------------------------------------------------------------------------- */
 
 static json_t *waiting(bk_broker *broker, const bk_ticket *ticket)
 {

@@ -151,10 +151,12 @@ struct bk_user {
     uint64_t held[BK_KINDS];
     double history[BK_KINDS][BK_SLOTS], total[BK_KINDS], accounted;
     int64_t slot;
-    /* Scratch of fair_queue.c: one of its tickets goes by patience; its first ticket's serial. */
+    double jumped_at; /* when one of its tickets was served by patience */
+    /* Scratch of fair_queue.c, of the look with this number: one of its tickets goes by patience; its oldest
+     * one's serial; what it used in the last hour. */
+    uint64_t look, oldest;
     bool jumped;
-    double jumped_at; /* when one was served by patience */
-    uint64_t oldest;
+    double used[BK_KINDS];
 };
 
 bk_user *bk_user_of(bk_broker *broker, uid_t uid);

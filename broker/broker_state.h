@@ -85,7 +85,7 @@ unsigned bk_queue_position(bk_broker *broker, const bk_ticket *ticket);
 /* Whether somebody waits for what this lease has. */
 bool bk_queue_wants(const bk_broker *broker, const bk_lease *lease);
 
-/* --- Clients: client.c ---------------------------------------------------------------------------------- */
+/* --- Clients: client.c, packets.c ----------------------------------------------------------------------- */
 
 typedef struct bk_packet {
     struct bk_packet *next;
@@ -119,7 +119,8 @@ drupe_status bk_listen(bk_broker *broker) DRUPE_MUST_CHECK;
 void bk_clients_flush(bk_broker *broker);
 void bk_clients_bury(bk_broker *broker);
 
-/* --- Requests: request.c, ask.c, listing.c ----------------------------------------------------------------
+/* --- Requests: request.c, ask.c, grant.c, listing.c, metrics.c, packets.c
+ * ----------------------------------------------------------------
  */
 
 /* Answer one packet of a client. */
@@ -183,7 +184,7 @@ struct bk_broker {
     double offset; /* of that clock to CLOCK_BOOTTIME */
     char boot[40]; /* the boot id */
     char tag[12];  /* begins the ids of this run */
-    uint64_t serial, pass;
+    uint64_t serial, pass, look;
     drupe_map users, uids, leases, tickets, holders;
     bk_lease *first_lease;
     bk_ticket *first_ticket, **last_ticket;

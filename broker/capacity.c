@@ -51,7 +51,8 @@ static bool can_now(const bk_device *device, const bk_want *want)
 static uint64_t amount_of(const bk_device *device, unsigned nparts, uint64_t memory)
 {
     if (nparts == device->parts) return BK_UNIT;
-    if (nparts) return (uint64_t)BK_UNIT * nparts / device->parts;
+    if (nparts) return (uint64_t)BK_UNIT * nparts / (device->parts ? device->parts : 1);
+    if (device->memory == 0) return 0;
     return (uint64_t)((double)BK_UNIT * (double)memory / (double)device->memory);
 }
 
@@ -74,9 +75,8 @@ const char *bk_want_never(const bk_broker *broker, const bk_want *want)
                  "%u devices of kind %s have %llu bytes to share; %u are asked for.", able, kind,
                  (unsigned long long)want->memory, want->devices);
     } else {
-        snprintf(sentence, sizeof sentence,
-                 "%u devices of kind %s have %u parts with such memory; %u are asked for.", able, kind,
-                 want->parts, want->devices);
+        snprintf(sentence, sizeof sentence, "%u devices of kind %s have %u parts%s; %u are asked for.", able,
+                 kind, want->parts, want->memory ? " with so much memory" : "", want->devices);
     }
     return sentence;
 }
@@ -210,7 +210,7 @@ bool bk_claim(bk_broker *broker, const bk_want *want, uint64_t pass, bk_holding 
         if (!best) return false;
         found[count++] = best;
     }
-    holding->takes = calloc(count, sizeof *holding->takes);
+    holding->takes = calloc(count ? count : 1, sizeof *holding->takes);
     if (!holding->takes) return false;
     for (unsigned i = 0; i < count; i++) device_take(found[i], want, &holding->takes[holding->ntakes++]);
     holding_count(holding);

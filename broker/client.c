@@ -33,59 +33,6 @@ static void packet_free(bk_client *client)
     free(packet);
 }
 
-/* Have it flushed at the end of the turn. */
-static void flush_later(bk_broker *broker, bk_client *client)
-{
-    if (client->queued) return;
-    client->queued = true;
-    client->fnext = broker->flush;
-    broker->flush = client;
-}
-
-/* What is too large to be read is told to be so. */
-static json_t *too_large(bk_broker *broker, json_t *object)
-{
-    json_t *answer = bk_refuse(
-        broker, "limit", "The answer would have more than %d bytes: ask for less of it.", BK_ANSWER_MOST);
-    json_t *tag = json_object_get(object, "tag");
-    if (tag) json_object_set(answer, "tag", tag);
-    json_decref(object);
-    return answer;
-}
-
-void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
-{
-    if (client->closed) {
-        json_decref(object);
-        return;
-    }
-    char room[4096]; /* most packets fit: to ask for the size first would write them twice */
-    size_t size = json_dumpb(object, room, sizeof room, JSON_COMPACT);
-    if (size > BK_ANSWER_MOST) {
-        object = too_large(broker, object);
-        size = json_dumpb(object, room, sizeof room, JSON_COMPACT);
-    }
-    bk_packet *packet = NULL;
-    if (size && client->waiting + size <= BK_OUTBOX_MOST) packet = malloc(sizeof *packet + size);
-    if (packet) packet->size = size;
-    if (packet && size <= sizeof room)
-        memcpy(packet->bytes, room, size);
-    else if (packet)
-        packet->size = json_dumpb(object, packet->bytes, size, JSON_COMPACT);
-    json_decref(object);
-    flush_later(broker, client);
-    if (!packet || packet->size != size) {
-        free(packet);
-        /* It is closed when it is flushed: whoever sends may be walking over the clients. */
-        client->overflown = true;
-        return;
-    }
-    packet->next = NULL;
-    *client->last = packet;
-    client->last = &packet->next;
-    client->waiting += size;
-}
-
 static void poll_for(bk_broker *broker, bk_client *client, bool writing)
 {
     if (client->polled == writing || client->fd < 0) return;
@@ -313,7 +260,7 @@ drupe_status bk_listen(bk_broker *broker)
         return drupe_error_set(DRUPE_E_INVALID, "The socket's path %s is too long: %zu bytes are the most.",
                                path, sizeof address.sun_path - 1);
     }
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     DRUPE_TRY(folder_make(path));
     if (answers(&address))
         return drupe_error_set(DRUPE_E_BUSY, "Another broker answers at %s: stop it first.", path);

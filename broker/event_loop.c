@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,19 +16,6 @@
 #define EVENTS_A_TURN   256
 #define CHANGED_SECONDS 0.1 /* between two "changed" */
 #define SWEEP_SECONDS   60.0
-
-void bk_say(const char *format, ...)
-{
-    char line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    for (char *at = line; *at; at++) {
-        if (*at == '\n') *at = ' ';
-    }
-    fprintf(stderr, "drupe-broker: %s\n", line);
-}
 
 static double clock_now(clockid_t clock)
 {

@@ -13,72 +13,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-bk_ticket *bk_ticket_new(bk_broker *broker, bk_client *client, bk_user *user, bk_holder *holder,
-                         const bk_want *want, bk_lease *lease)
-{
-    bk_ticket *ticket = calloc(1, sizeof *ticket);
-    if (!ticket) return NULL;
-    ticket->serial = ++broker->serial;
-    snprintf(ticket->id, sizeof ticket->id, "%s-%llu", broker->tag, (unsigned long long)ticket->serial);
-    if (drupe_map_put(&broker->tickets, ticket->id, strlen(ticket->id), ticket, NULL) != DRUPE_OK) {
-        free(ticket);
-        return NULL;
-    }
-    ticket->client = client;
-    client->ntickets++;
-    ticket->user = user;
-    ticket->holder = holder;
-    if (holder) holder->uses++;
-    ticket->want = *want;
-    ticket->lease = lease;
-    if (lease) lease->ticket = ticket;
-    ticket->asked = broker->now;
-    ticket->prev = broker->last_ticket;
-    *broker->last_ticket = ticket;
-    broker->last_ticket = &ticket->next;
-    user->ntickets++;
-    return ticket;
-}
-
-void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket)
-{
-    *ticket->prev = ticket->next;
-    if (ticket->next)
-        ticket->next->prev = ticket->prev;
-    else
-        broker->last_ticket = ticket->prev;
-    if (ticket->lease) ticket->lease->ticket = NULL;
-    if (ticket->waits) broker->changed = true;
-    ticket->user->ntickets--;
-    ticket->client->ntickets--;
-    drupe_map_remove(&broker->tickets, ticket->id, strlen(ticket->id));
-    bk_holder_release(broker, ticket->holder);
-    if (ticket->first) broker->look_queue = true; /* what was reserved for it */
-    free(ticket->profile);
-    free(ticket->label);
-    free(ticket);
-}
-
 /* --- The order ------------------------------------------------------------------------------------------ */
+
+/* The user's first ticket in this look. */
+static void user_prepare(bk_broker *broker, bk_user *user, const bk_ticket *ticket, uint64_t look)
+{
+    user->look = look;
+    user->jumped = false;
+    user->oldest = ticket->serial;
+    /* Less than a second of one device is no difference. */
+    for (unsigned kind = 0; kind < BK_KINDS; kind++) {
+        user->used[kind] = floor(bk_user_history(broker, user, (bk_kind)kind));
+    }
+}
 
 /* Find who goes by patience, and what everybody has used: before a pass. */
 static void order_prepare(bk_broker *broker)
 {
-    for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
-        ticket->user->jumped = false;
-        ticket->user->oldest = 0;
-    }
+    uint64_t look = ++broker->look;
     broker->queue_due = INFINITY;
     for (bk_ticket *ticket = broker->first_ticket; ticket; ticket = ticket->next) {
-        double when = fmax(ticket->asked, ticket->user->jumped_at) + broker->config.patience;
-        ticket->first = !ticket->user->jumped && broker->now >= when && ticket->waits;
-        if (ticket->first) ticket->user->jumped = true;
+        bk_user *user = ticket->user;
+        if (user->look != look) user_prepare(broker, user, ticket, look);
+        double when = fmax(ticket->asked, user->jumped_at) + broker->config.patience;
+        ticket->first = !user->jumped && broker->now >= when && ticket->waits;
+        if (ticket->first) user->jumped = true;
         if (when > broker->now) broker->queue_due = fmin(broker->queue_due, when);
-        /* Less than a second of one device is no difference. */
-        ticket->used = floor(bk_user_history(broker, ticket->user, ticket->want.kind));
+        ticket->used = user->used[ticket->want.kind];
         /* What is to be resumed has the place of its user's oldest ask, and comes before that. */
-        if (ticket->user->oldest == 0) ticket->user->oldest = ticket->serial;
-        ticket->rank = ticket->lease ? 2 * ticket->user->oldest - 1 : 2 * ticket->serial;
+        ticket->rank = ticket->lease ? 2 * user->oldest - 1 : 2 * ticket->serial;
     }
 }
 
@@ -171,6 +134,21 @@ static bool serve(bk_broker *broker, bk_ticket *ticket, queue_pass *pass)
     return bk_grant(broker, ticket, &holding);
 }
 
+/* Leave out all that want what is not there. */
+static size_t heap_sift(bk_ticket **heap, size_t count, const queue_pass *pass)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bk_ticket *ticket = heap[i];
+        if (ticket->first || !hopeless(pass, &ticket->want))
+            heap[kept++] = ticket;
+        else
+            ticket->failed = pass->number;
+    }
+    for (size_t i = kept / 2; i-- > 0;) heap_sink(heap, kept, i);
+    return kept;
+}
+
 /* Serve one ticket; false when none can be. */
 static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, queue_pass *pass)
 {
@@ -182,8 +160,10 @@ static bool pass_one(bk_broker *broker, bk_ticket **heap, size_t most, queue_pas
     for (size_t i = count / 2; i-- > 0;) heap_sink(heap, count, i);
     while (count) {
         bk_ticket *ticket = heap_pop(heap, &count);
+        unsigned known = pass->nfailed;
         if (serve(broker, ticket, pass)) return true;
         ticket->failed = pass->number;
+        if (pass->nfailed > known) count = heap_sift(heap, count, pass);
     }
     return false;
 }
@@ -200,7 +180,6 @@ void bk_queue_run(bk_broker *broker)
         return;
     }
     queue_pass pass = {.number = ++broker->pass};
-    order_prepare(broker);
     while (broker->first_ticket && bk_anything_free(broker) && pass_one(broker, heap, most, &pass)) continue;
     free(heap);
     broker->look_park = broker->first_ticket != NULL;

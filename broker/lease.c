@@ -171,7 +171,10 @@ void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client
 {
     tell(broker, lease, "ended", "why", json_string(why), but);
     if (lease->ticket) bk_ticket_drop(broker, lease->ticket);
-    while (lease->links) bk_link_drop(lease->links);
+    for (bk_link *link = lease->links, *next; link; link = next) {
+        next = link->lnext;
+        bk_link_drop(link);
+    }
     holds(broker, lease, false);
     if (lease->idle_since > 0) broker->nidle--;
     bk_journal_account(broker, lease, why);

@@ -7,37 +7,6 @@
 #define LEASES_SHOWN  64
 #define TICKETS_SHOWN 64
 
-static json_t *parts_list(const bk_take *take)
-{
-    json_t *list = json_array();
-    for (unsigned i = 0; i < BK_PARTS_MOST && take->nparts; i++) {
-        if (bk_has_part(&take->parts, i)) json_array_append_new(list, json_integer((json_int_t)i));
-    }
-    return list;
-}
-
-static json_t *devices_list(const bk_lease *lease)
-{
-    json_t *list = json_array();
-    for (unsigned i = 0; i < lease->holding.ntakes; i++) {
-        const bk_take *take = &lease->holding.takes[i];
-        const bk_device *device = take->device;
-        json_t *one = json_pack("{sssssssosI}", "id", device->id, "kind", bk_kind_name(device->kind), "name",
-                                device->name, "parts", parts_list(take), "memory", (json_int_t)take->memory);
-        bk_set(one, "nodes", device->nodes ? json_incref(device->nodes) : json_array());
-        json_array_append_new(list, one);
-    }
-    return list;
-}
-
-void bk_reply_lease(const bk_broker *broker, json_t *object, const bk_lease *lease)
-{
-    bk_set(object, "lease", json_string(lease->id));
-    bk_set(object, "devices", devices_list(lease));
-    bk_set(object, "env", bk_environment(broker, &lease->holding, lease->id));
-    bk_set(object, "ends", lease->ends > 0 ? json_real(lease->ends) : json_null());
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text ? json_string(text) : json_null();

@@ -40,7 +40,7 @@ static int fail(const char *text)
 static const char *value_of(const char *name, char **arguments, int count, int *at)
 {
     size_t length = strlen(name);
-    if (strncmp(arguments[*at], name, length) != 0) return NULL;
+    if (!arguments[*at] || strncmp(arguments[*at], name, length) != 0) return NULL;
     if (arguments[*at][length] == '=') return arguments[*at] + length + 1;
     if (arguments[*at][length] || *at + 1 >= count) return NULL;
     return arguments[++*at];

@@ -1,27 +1,7 @@
 /* Requests: one JSON object each. Here are those that are short; asks for devices are in ask.c. */
 #include "broker/broker_state.h"
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
-
-void bk_set(json_t *object, const char *name, json_t *value)
-{
-    json_object_set_new(object, name, value); /* takes the value also when it fails */
-}
-
-json_t *bk_refuse(bk_broker *broker, const char *code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(broker->sentence, sizeof broker->sentence, format, arguments);
-    va_end(arguments);
-    broker->counts.refused++;
-    /* Names may have been cut amid a character. */
-    if (!drupe_utf8_valid(broker->sentence, strlen(broker->sentence))) {
-        snprintf(broker->sentence, sizeof broker->sentence, "The request was refused.");
-    }
-    return json_pack("{sbssss}", "ok", 0, "code", code, "error", broker->sentence);
-}
 
 static json_t *fine(void)
 {

@@ -1,9 +1,9 @@
 """How many leases the broker gives and takes back in a second, and how long one waits for it.
 
 `one_connection()` asks, waits for the answer, and gives back. `many_clients()` has a thousand connections that take
-turns, some requests in flight at a time, and half of them hold a lease at any time. All answers are read and checked: no
-part may have two holders, and nothing may be left at the end. The load shares the machine with the broker, so the figures
-are those of both; the broker's own processor time is beside them."""
+turns, some requests in flight at a time, and half of them hold a lease at any time. All answers are read and checked:
+no part may have two holders, and nothing may be left at the end. The load shares the machine with the broker, so the
+figures are those of both; the broker's own processor time is beside them."""
 import argparse
 import collections
 import json

@@ -21,7 +21,7 @@ static const char machine[] =
 /* The ids of a run are random; those of an input are not. */
 static void ids_known(bk_broker *broker)
 {
-    strcpy(broker->tag, "i");
+    snprintf(broker->tag, sizeof broker->tag, "i");
     broker->now = 1e9;
 }
 

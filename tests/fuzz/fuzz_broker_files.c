@@ -32,7 +32,7 @@ static void journal_run(const char *text, size_t size)
     unsigned damaged;
     FUZZ_CHECK(bk_config_parse(machine, sizeof machine - 1, &config, &problems));
     FUZZ_CHECK(bk_broker_open(&broker, &config) == DRUPE_OK);
-    strcpy(broker.boot, "boot");
+    snprintf(broker.boot, sizeof broker.boot, "boot");
     bk_replay_text(&broker, text, size, &damaged);
     bk_turn_end(&broker);
     FUZZ_CHECK(!bk_broken(&broker));

@@ -16,7 +16,7 @@ static char folder[] = "/tmp/drupe-journal-XXXXXX";
 static int folder_make(void **state)
 {
     (void)state;
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    memset(folder + strlen(folder) - 6, 'X', 6);
     return mkdtemp(folder) ? 0 : -1;
 }
 
