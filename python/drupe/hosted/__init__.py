@@ -18,8 +18,7 @@ import importlib
 _NAMES = {"Broker": "client", "BrokerError": "client", "Lease": "client", "default_path": "client",
           "LeaseProvisioner": "provisioner", "LeasingSpawner": "spawner", "docker_host_config": "hub",
           "extend": "kernel_session", "lease": "kernel_session", "LeaseEnded": "kernel_session",
-          "DeviceMoved": "kernel_session",
-          "metrics": "accounting",
+          "DeviceMoved": "kernel_session", "metrics": "accounting",
           "post_stop_hook": "hub", "pre_spawn_hook": "hub",
           "Parking": "parking", "is_parked": "parking", "park": "parking", "parkable": "parking", "unpark": "parking"}
 __all__ = sorted(_NAMES)

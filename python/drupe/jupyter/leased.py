@@ -1,7 +1,7 @@
 """A kernel that holds a lease of a device broker, or accounts for what it uses: the notebook's side of it.
 
-drupe.hosted.kernel_session knows the lease and no notebooks; here are the cells that it waits for and the places where it
-shows something.
+drupe.hosted.kernel_session knows the lease and no notebooks; here are the cells that it waits for and the places where
+it shows something.
 """
 import contextlib
 import html
@@ -73,11 +73,11 @@ def prepare(server, shell):
 
 
 def _begin_session(notebook):
-    from drupe.hosted import kernel_session as session
+    from drupe.hosted import kernel_session
 
-    for method in (session.Session.enter, session.Session.leave):
+    for method in (kernel_session.Session.enter, kernel_session.Session.leave):
         interrupt.shielded(method)
-    one = session.start(os.environ["DRUPE_LEASE"], notebook)
+    one = kernel_session.start(os.environ["DRUPE_LEASE"], notebook)
     _parts.append(one)
 
     def before(cell):
