@@ -182,6 +182,9 @@ unsigned jk_parent_number(const jk_parent *parent);
 /* The cell that is executing now, retained; NULL between cells. Where several run, in as many shells, the one
  * that began last. */
 jk_parent *jk_server_current_cell(jk_server *server);
+/* Work of devices goes on, whether a cell runs or not, or is over. Returns whether the kernel wants to know:
+ * the same for all its life. Any thread; waits for nothing. */
+bool jk_server_work(jk_server *server, bool goes_on);
 /* Whether this cell executes. Any thread. */
 bool jk_server_cell_runs(jk_server *server, const jk_parent *cell);
 

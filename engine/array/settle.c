@@ -1,5 +1,6 @@
 /* Settling: what is pending on a queue becomes submissions. */
 #include "array/node.h"
+#include "drupe/park.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -210,7 +211,9 @@ static drupe_status settle_some(drupe_queue *queue, const pending_target *target
     drupe_pending_unlock();
     drupe_queue_retain(queue); /* it may go with the last node */
     const drupe_origin *before = drupe_origin_enter(NULL);
+    drupe_park_hold(); /* kernels are described by addresses before their results have memory */
     status = run(&plan, target);
+    drupe_park_let_go();
     drupe_error kept = *drupe_error_last();
     drupe_origin_enter(before);
     drupe_pending_lock();

@@ -61,10 +61,23 @@ static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
     }
 }
 
+/* Whatever becomes of the cell: these sums are the device's for good. */
+static void count_for_device(drupe_history_unit *unit, const drupe_pending_span *entry)
+{
+    const drupe_view_span *span = &entry->span;
+    if (entry->kind < 0 || drupe_never_ran(span->status)) return;
+    if (entry->kind == DRUPE_VIEW_COPIES) unit->moved += span->bytes;
+    if (entry->kind == DRUPE_VIEW_KERNELS) unit->kernels += span->count;
+    if (!drupe_class_occupies(unit->filter, entry->kind)) return;
+    drupe_load_add(span->exact ? &unit->load : &unit->maybe, span->start_ns, span->end_ns);
+}
+
 void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry)
 {
     const drupe_view_span *span = &entry->span;
+    drupe_history_unit *unit = &history->units[history->lines[entry->queue].device];
     drupe_cell_totals *totals = drupe_account_of(history, span->cell);
+    count_for_device(unit, entry);
     if (!totals) return;
     drupe_view_cell *cell = &totals->cell;
     count_ending(cell, span);
@@ -76,11 +89,9 @@ void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry
     uint64_t from = span->start_ns, to = span->end_ns;
     if (!cell->first_ns || from < cell->first_ns) cell->first_ns = from;
     if (to > cell->last_ns) cell->last_ns = to;
-    drupe_history_unit *unit = &history->units[history->lines[entry->queue].device];
     if (!drupe_class_occupies(unit->filter, entry->kind)) return;
     drupe_interval settled;
     (void)drupe_union_add(span->exact ? &totals->busy : &totals->maybe, from, to, &settled);
-    drupe_load_add(span->exact ? &unit->load : &unit->maybe, from, to);
 }
 
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count)

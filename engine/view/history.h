@@ -40,6 +40,7 @@ typedef struct drupe_history_unit {
     char root[32];          /* the same without the steps into a part */
     drupe_load load, maybe; /* `maybe`: times in which work lies whose own are not known */
     drupe_clock clock;
+    uint64_t moved, kernels;
 } drupe_history_unit;
 
 typedef struct drupe_memory_series {

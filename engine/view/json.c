@@ -3,7 +3,8 @@
  * {"version": 1, "serial": of the view, to be sent back as `after`; "whole": see drupe_view,
  *  "now", "from", "to": ns of CLOCK_MONOTONIC; "unix": ms since 1970 at `now`; "latest": id,
  *  "devices": [{"filter", "name", "backend", "used": [device, shared, host], "in_flight", "reserved",
- * "total", "limit", "peak", "allocations", "busy", "maybe": 0 to 1, "waiting", "lost", "samples": [[ns, used
+ * "total", "limit", "peak", "allocations", "busy", "maybe": 0 to 1, "waiting", "busyNs", "maybeNs",
+ * "moved", "kernels": since the recorder began; "lost", "samples": [[ns, used
  * device, used shared, used host, reserved, cell], ...]}, ...], "lanes": [{"device": filter, "queue": number,
  * "kind": "kernels" | "copies" | "host", "waiting", "open": [0, running, waiting, submitted]}, ...],
  *  "labels": [text, ...], "places": ["cell [7], line 3", ...],
@@ -177,6 +178,10 @@ static void put_devices(drupe_text *text, const drupe_view *view)
         drupe_text_printf(text, ",\"busy\":%u.%03u", thousandths / 1000, thousandths % 1000);
         drupe_text_printf(text, ",\"maybe\":%u.%03u", maybe / 1000, maybe % 1000);
         drupe_json_put_number(text, ",\"waiting\":", device->waiting);
+        drupe_json_put_number(text, ",\"busyNs\":", device->busy_ns);
+        drupe_json_put_number(text, ",\"maybeNs\":", device->maybe_ns);
+        drupe_json_put_number(text, ",\"moved\":", device->moved);
+        drupe_json_put_number(text, ",\"kernels\":", device->kernels);
         put(text, device->lost ? ",\"lost\":true" : ",\"lost\":false");
         put_samples(text, device);
         put(text, "}");

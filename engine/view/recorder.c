@@ -20,6 +20,7 @@
 #define QUIET_PART    8u
 #define EDGES         64u
 #define TELL_NS       UINT64_C(250000000)
+#define REST_NS       UINT64_C(500000000) /* after which work is over, and not about to go on */
 
 /* A cell begins or ends, or the recorder looks. The memory's peak belongs to what ran before. */
 typedef struct edge {
@@ -38,6 +39,7 @@ typedef struct rounds {
     uint64_t looked_ns, read_ns;
     uint64_t after, until; /* records read; the submission that would have woken it */
     bool untold;
+    uint64_t worked_ns; /* when work was last seen */
 } rounds;
 
 static uint64_t record(void *unused);
@@ -52,6 +54,8 @@ static struct {
     uint64_t edge_used; /* in use when the last cell whose edge was read began or ended */
     _Atomic(bool) forked, on;
     drupe_view_listener *_Atomic listener;
+    drupe_view_work_listener *_Atomic work_listener;
+    _Atomic(bool) works;
     rounds round; /* the thread's own */
     drupe_service service;
     /* Held for a moment only, whatever else goes on. */
@@ -170,6 +174,29 @@ void drupe_view_listen(drupe_view_listener *listener)
     atomic_store(&recorder.listener, listener);
 }
 
+void drupe_view_listen_work(drupe_view_work_listener *listener)
+{
+    atomic_store(&recorder.work_listener, listener);
+}
+
+bool drupe_view_works(void)
+{
+    return atomic_load(&recorder.works);
+}
+
+/* `works`: something is not over, or was submitted since the last look. Returns how long until the rest is. */
+static uint64_t tell_work(rounds *round, bool works, uint64_t now)
+{
+    drupe_view_work_listener *listener = atomic_load(&recorder.work_listener);
+    bool before = atomic_load(&recorder.works);
+    if (works) round->worked_ns = now;
+    bool goes_on = works || (before && now - round->worked_ns < REST_NS);
+    if (goes_on == before) return goes_on ? round->worked_ns + REST_NS - now : DRUPE_FOREVER;
+    atomic_store(&recorder.works, goes_on);
+    if (listener) listener(goes_on);
+    return goes_on ? REST_NS : DRUPE_FOREVER;
+}
+
 /* The first news at once, what follows together. Returns how long the rest can wait. */
 static uint64_t tell(rounds *round, uint64_t now)
 {
@@ -234,7 +261,8 @@ static uint64_t work(rounds *round)
     pthread_mutex_unlock(&recorder.lock);
     if (changed) round->changed_ns = now;
     round->untold = round->untold || changed || unfinished; /* how long it goes on is news */
-    uint64_t rest = tell(round, now);
+    uint64_t rest = tell(round, now), calm = tell_work(round, unfinished || after != round->after, now);
+    if (calm < rest) rest = calm;
     uint64_t own = drupe_thread_cpu_ns();
     round->cost_ns = own - round->own_ns;
     round->own_ns = own;
@@ -293,9 +321,10 @@ static drupe_status start_locked(void)
         return status;
     }
     /* The first step waits for `life`. */
-    recorder.round = (rounds){.changed_ns = drupe_now_ns()};
+    recorder.round = (rounds){.changed_ns = drupe_now_ns(), .after = history->after};
     recorder.history = history;
     recorder.edge_used = 0;
+    atomic_store(&recorder.works, false);
     recorder.running = true;
     atomic_store(&recorder.on, true);
     return DRUPE_OK;

@@ -281,6 +281,10 @@ static void add_load(const drupe_history *history, const making *m, drupe_view_d
         if (strcmp(unit->root, device->use.filter) != 0) continue;
         device->busy = fmax(device->busy, share_of(m, unit->filter, &unit->load, DRUPE_VIEW_RUNNING));
         device->maybe = fmax(device->maybe, share_of(m, unit->filter, &unit->maybe, DRUPE_VIEW_SUBMITTED));
+        device->busy_ns += drupe_union_sum(&unit->load.all);
+        device->maybe_ns += drupe_union_sum(&unit->maybe.all);
+        device->moved += unit->moved;
+        device->kernels += unit->kernels;
         for (size_t l = 0; l < m->view.nlanes; l++)
             if (strcmp(m->lanes[l].device, unit->filter) == 0) device->waiting += m->lanes[l].waiting;
     }

@@ -131,6 +131,8 @@ size_t jk_link_usage(void *self, char *json, size_t size);
 /* note_cell(name, number): the file name that the code of In[number], which is about to run, was compiled
  * under. The calling thread's cell has that number from now on, unless it has one already. */
 PyObject *jk_link_note_cell(PyObject *module, PyObject *arguments);
+/* note_lease(text): the answer to "drupe/lease", a JSON object; None: there is no lease. */
+PyObject *jk_link_note_lease(PyObject *module, PyObject *text);
 /* Python: the code of the calling thread's cell has ended. Run the registered cell check, if any, on the
  * thread that runs the cell. */
 PyObject *jk_link_run_check(PyObject *module, PyObject *unused);

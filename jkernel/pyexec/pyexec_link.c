@@ -6,6 +6,7 @@
  * argument, hence the file's own state. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "drupe_link.h"
@@ -29,6 +30,7 @@ static struct {
     /* Held while an answer is made: who takes the function away may unload what it uses. */
     pthread_mutex_t answer_mutex;
     answer_function *answer;
+    char *lease; /* JSON, malloc'ed, under that mutex; NULL: this kernel has none */
 } engine = {.mutex = PTHREAD_MUTEX_INITIALIZER, .answer_mutex = PTHREAD_MUTEX_INITIALIZER};
 
 jk_parent_object *jk_parent_object_current(void)
@@ -167,6 +169,28 @@ static void set_answer(answer_function *answer)
     pthread_mutex_unlock(&engine.answer_mutex);
 }
 
+PyObject *jk_link_note_lease(PyObject *module, PyObject *text)
+{
+    (void)module;
+    const char *json = text == Py_None ? NULL : PyUnicode_AsUTF8(text);
+    if (!json && text != Py_None) return NULL;
+    char *copy = json ? strdup(json) : NULL;
+    if (json && !copy) return PyErr_NoMemory();
+    pthread_mutex_lock(&engine.answer_mutex);
+    char *old = engine.lease;
+    engine.lease = copy;
+    pthread_mutex_unlock(&engine.answer_mutex);
+    free(old);
+    Py_RETURN_NONE;
+}
+
+/* What the session's thread has noted: there may be a lease before there is an engine. */
+static size_t answer_lease_locked(char **json)
+{
+    *json = strdup(engine.lease ? engine.lease : "this kernel holds no lease of a broker");
+    return engine.lease && *json ? strlen(*json) : 0;
+}
+
 size_t jk_link_answer(void *self, const char *command, const jk_arguments *arguments, char **json)
 {
     (void)self;
@@ -175,7 +199,11 @@ size_t jk_link_answer(void *self, const char *command, const jk_arguments *argum
                                         .number = arguments->number,
                                         .word = arguments->word};
     pthread_mutex_lock(&engine.answer_mutex);
-    size_t size = engine.answer ? engine.answer(command, &request, json) : 0;
+    size_t size = 0;
+    if (strcmp(command, "drupe/lease") == 0)
+        size = answer_lease_locked(json);
+    else if (engine.answer)
+        size = engine.answer(command, &request, json);
     pthread_mutex_unlock(&engine.answer_mutex);
     return size;
 }
@@ -215,6 +243,15 @@ static void keep_notes(const char *text, size_t size)
     jk_kernel_leave();
 }
 
+static int device_work(int goes_on)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return 0;
+    bool wanted = jk_server_work(server, goes_on != 0);
+    jk_kernel_leave();
+    return wanted;
+}
+
 static drupe_link link_table = {
     .size = sizeof(drupe_link),
     .version = DRUPE_LINK_VERSION,
@@ -235,6 +272,7 @@ static drupe_link link_table = {
     .set_answer = set_answer,
     .keep_notes = keep_notes,
     .exiting = jk_server_exiting,
+    .device_work = device_work,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)

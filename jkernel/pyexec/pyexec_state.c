@@ -95,6 +95,8 @@ static PyObject *py_cell_name(PyObject *module, PyObject *code)
 
 static PyMethodDef functions[] = {
     {"run_cell_check", jk_link_run_check, METH_NOARGS, "Raise the device errors that are known by now."},
+    {"note_lease", jk_link_note_lease, METH_O,
+     "What the panel is told of this kernel's lease: a JSON object as text, or None."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
     {"log", py_log, METH_O,

@@ -41,8 +41,9 @@ void *jk_io_run(void *argument)
     jk_server *server = argument;
     while (!jk_life_stopping(server)) {
         zmq_pollitem_t items[ITEMS];
+        int due = jk_status_due(server);
         int delay = jk_iopub_send(server);
-        const int others[] = {jk_input_resend(server), jk_channel_delay(server, JK_SHELL),
+        const int others[] = {due, jk_input_resend(server), jk_channel_delay(server, JK_SHELL),
                               jk_channel_delay(server, JK_STDIN)};
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
             if (others[i] >= 0 && (delay < 0 || others[i] < delay)) delay = others[i];

@@ -207,7 +207,7 @@ def _shares(a, b, max_work=None):
     from drupe import array
 
     ours = [isinstance(x, array.Array) for x in (a, b)]
-    if all(ours) and a.usm_data._pointer != b.usm_data._pointer:
+    if all(ours) and a.usm_data._allocation != b.usm_data._allocation:
         return False
     if not all(_engine._host_reaches(x) for x, own in zip((a, b), ours) if own):
         return all(ours)  # the same allocation, as far as that tells

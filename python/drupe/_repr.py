@@ -126,7 +126,7 @@ def _memory(memory):
     behind = memory.reference_obj
     return Card("Memory", size(memory.nbytes), memory.usm_type, chip(memory.device.filter_string), rows=[
         ("bytes", count(memory.nbytes) if memory.nbytes >= 1024 else None),
-        ("address", "0x%x" % memory._pointer),
+        ("address", memory._shown or "parked"),
         ("view of", None if behind is None else type(behind).__name__)])
 
 

@@ -99,6 +99,9 @@ typedef struct drupe_link {
     /* exit() was called, and one of its handlers is about to end the process ahead of the kernel's own: the
      * cell is told as that would. What is left of exit() has a second from here on. */
     void (*exiting)(int status);
+    /* Work of devices goes on, or is over; whether a cell runs does not matter. A kernel that is ended when it is
+     * idle says `busy` meanwhile. Returns whether this one wants to know, which does not change. */
+    int (*device_work)(int goes_on);
 } drupe_link;
 
 #endif

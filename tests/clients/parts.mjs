@@ -11,6 +11,7 @@ const { rowsByLabel } = await import('../../python/labextension/static/table.js'
 const { rowsOf } = await import('../../python/labextension/static/paint.js');
 const { fitLabel } = await import('../../python/labextension/static/surface.js');
 const { summary } = await import('../../python/labextension/static/summary.js');
+const { leaseText } = await import('../../python/labextension/static/lease.js');
 const { Link, Quiet } = await import('../../python/labextension/static/link.js');
 const words = await import('../../python/labextension/static/words.js');
 
@@ -344,6 +345,29 @@ scenario("a kernel without devices is asked once per cell, then as long as there
   failed[0] = cell({ failed: 2 });
   await clock.run(3000);
   equal(kernel.asked.filter(command => command === 'drupe/errors').length, 2, 'such as now');
+}));
+
+scenario("a lease in a line", async () => {
+  const lease = { state: 'held', devices: ['A GPU'], ends: 4000, waiting: 2, holds: '' };
+  equal(leaseText(lease, 1000), 'Leased: A GPU · 50 min left · 2 others in the queue', 'held');
+  equal(leaseText({ ...lease, waiting: 0 }, 3990), 'Leased: A GPU · 10 s left', 'at its end');
+  equal(leaseText({ ...lease, ends: null, waiting: 1, holds: 'x holds its address' }, 0),
+    'Leased: A GPU · 1 other in the queue · cannot be parked: x holds its address', 'without an end');
+  check(leaseText({ ...lease, state: 'parked' }, 0).startsWith('The device is with others.'), 'parked');
+  check(!leaseText({ ...lease, state: 'ended' }, 0).includes('queue'), 'ended');
+  equal(leaseText(null, 0), '', 'none');
+});
+
+scenario("a kernel with a lease is asked for it, also before a device is used", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel();
+  kernel.info = Promise.resolve({ implementation: 'drupe', supported_features: ['drupe lease'] });
+  let waiting = 0;
+  kernel.answers['drupe/lease'] = () => ({ state: 'held', devices: [], ends: null, waiting: waiting++, holds: '' });
+  await model.watch(kernel);
+  await clock.run(10000);
+  equal([model.state, model.lease.waiting >= 3], ['quiet', true], `${waiting} questions`);
+  kernel.becomes('restarting');
+  equal(model.lease, null, 'forgotten with the life of the kernel');
 }));
 
 scenario("a kernel that fails for days stays bounded", () => withModel(2, async (model, clock) => {

@@ -131,6 +131,6 @@ typedef struct conformance_case {
 extern const conformance_case cases_order[], cases_failure[], cases_cancel[], cases_failure_log[],
     cases_keep[], cases_copy[], cases_device[], cases_memory[], cases_program[], cases_time[], cases_graph[],
     cases_library[], cases_trace[], cases_check[], cases_unordered[], cases_watch[], cases_inferred[],
-    cases_reuse[], cases_contents[];
+    cases_reuse[], cases_contents[], cases_park[];
 
 #endif

@@ -13,7 +13,7 @@ static const conformance_case *const groups[] = {
     cases_device,      cases_memory,   cases_copy,  cases_order,    cases_failure,
     cases_failure_log, cases_cancel,   cases_trace, cases_keep,     cases_time,
     cases_program,     cases_library,  cases_graph, cases_check,    cases_unordered,
-    cases_watch,       cases_inferred, cases_reuse, cases_contents,
+    cases_watch,       cases_inferred, cases_reuse, cases_contents, cases_park,
 };
 
 /* A case that failed with a closed gate leaves a queue that nobody can drain: the suite must end all the

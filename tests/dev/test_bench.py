@@ -38,6 +38,13 @@ def test_many():
     assert row.split()[1:3] == ["15", "0"]  # requests, errors
 
 
+def test_hosted(tmp_path):
+    run("hosted.py", "--only", "drupe", "--kernels", "3", "--seconds", "1", "--kernels-only", "--json",
+        str(tmp_path / "values"))
+    drupe = json.loads((tmp_path / "values").read_text())["drupe"]
+    assert drupe["lost"] == 0 and 0 < drupe["info"] <= drupe["start"] and drupe["memory"] > 10
+
+
 def test_engine():
     text = run("engine.py", "--rounds", "1", "--built", "none")
     assert "| allocation and free from Python, host |" in text and "| host / OpenCL, the same |" in text

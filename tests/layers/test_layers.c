@@ -1,11 +1,12 @@
 /* The layer of tests: which table core calls through, and failures on demand. */
 #include "base/base.h"
-#include "drupe/memory.h"
+#include "drupe/park.h"
 #include "layers/entries.h"
 #include "layers/fault_layer.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,6 +311,68 @@ static void a_device_is_lost(void **state)
     drupe_queue_release(queue);
 }
 
+#define PIECES 3
+#define BYTES  5000
+
+/* Byte k of piece i; `read` compares, else it is written. */
+static void all_bytes(drupe_queue *queue, drupe_memory **pieces, bool read)
+{
+    unsigned char bytes[BYTES], seen[BYTES] = {0};
+    drupe_submission s = {.queue = queue};
+    for (size_t i = 0; i < PIECES; i++) {
+        drupe_event *event;
+        void *there = drupe_memory_pointer(pieces[i]);
+        for (size_t k = 0; k < BYTES; k++) bytes[k] = (unsigned char)(k * (i + 3));
+        OK(read ? drupe_submit_copy(&s, seen, there, BYTES, &event)
+                : drupe_submit_copy(&s, there, bytes, BYTES, &event));
+        OK(drupe_event_wait(event, LONG));
+        drupe_event_release(event);
+        if (read) assert_memory_equal(seen, bytes, BYTES);
+    }
+    OK(drupe_queue_wait(queue, LONG));
+}
+
+/* Whichever copy or allocation fails on the way there or back: all is there still, and the next try succeeds.
+ */
+static void what_fails_in_parking_loses_nothing(void **state)
+{
+    (void)state;
+    drupe_memory *pieces[PIECES];
+    char plan[32];
+    setenv("DRUPE_PINNED", "0", 1); /* the backend copies */
+    drupe_fault_layer(true);
+    drupe_queue *queue = open_queue();
+    drupe_device *device = drupe_queue_device(queue);
+    for (size_t i = 0; i < PIECES; i++) OK(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, BYTES, 0, &pieces[i]));
+    all_bytes(queue, pieces, false);
+    for (int call = 0; call < 2 * PIECES; call++) {
+        OK(drupe_queue_wait(queue, LONG));
+        snprintf(plan, sizeof plan, "submit_copy:%d=INTERNAL", call + 1);
+        OK(drupe_fault_plan(plan));
+        drupe_status there = drupe_park(device, 0, NULL);
+        assert_int_equal(there, call < PIECES ? DRUPE_E_INTERNAL : DRUPE_OK);
+        assert_int_equal(drupe_device_parked(device), there == DRUPE_OK);
+        if (there == DRUPE_OK) {
+            assert_int_equal(drupe_unpark(device, NULL), DRUPE_E_INTERNAL);
+            assert_non_null(strstr(drupe_error_last()->text, "as before"));
+            assert_true(drupe_device_parked(device));
+        }
+        OK(drupe_fault_plan(NULL));
+        all_bytes(queue, pieces, true);
+    }
+    for (int call = 0; call < PIECES; call++) {
+        OK(drupe_park(device, 0, NULL));
+        snprintf(plan, sizeof plan, "mem_alloc:%d=NO_MEMORY", call + 1);
+        OK(drupe_fault_plan(plan));
+        assert_int_equal(drupe_unpark(device, NULL), DRUPE_E_NO_MEMORY);
+        OK(drupe_fault_plan(NULL));
+        all_bytes(queue, pieces, true);
+    }
+    for (size_t i = 0; i < PIECES; i++) drupe_memory_release(pieces[i]);
+    drupe_queue_release(queue);
+    unsetenv("DRUPE_PINNED");
+}
+
 static void chance_repeats_itself(void **state)
 {
     (void)state;
@@ -346,6 +409,7 @@ int main(void)
         cmocka_unit_test_teardown(after_a_failure_was_told_the_queue_works_on, close_library),
         cmocka_unit_test_teardown(the_first_of_two_failures_counts, close_library),
         cmocka_unit_test_teardown(a_device_is_lost, close_library),
+        cmocka_unit_test_teardown(what_fails_in_parking_loses_nothing, close_library),
         cmocka_unit_test_teardown(chance_repeats_itself, close_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,67 @@ static drupe_status large(struct walker *w)
     return in[0] == 3 && in[BYTES - 1] == 3 ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+static drupe_status compare(struct walker *w, char expected)
+{
+    static char bytes[4096];
+    drupe_submission s = {.queue = w->queue};
+    memset(bytes, 0, sizeof bytes);
+    GO(drupe_submit_copy(&s, bytes, drupe_memory_pointer(w->memory[0]), sizeof bytes, &w->events[3]));
+    GO(drupe_event_wait(w->events[3], LONG));
+    drupe_event_release(w->events[3]);
+    w->events[3] = NULL;
+    return bytes[0] == expected && bytes[4095] == expected ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* What stands in the way of parking. */
+static drupe_status unparkable(struct walker *w)
+{
+    drupe_holder holders[2];
+    drupe_park_hold();
+    drupe_status held = drupe_park(w->device, 0, NULL);
+    drupe_park_let_go();
+    REFUSED(held, DRUPE_E_BUSY);
+    GO(drupe_memory_before_view(w->memory[0], &w->events[1]));
+    drupe_memory_view(w->memory[0], 1);
+    drupe_status given = drupe_park(w->device, 0, NULL);
+    (void)drupe_park_holders(w->device, holders, COUNT(holders));
+    drupe_memory_view(w->memory[0], -1);
+    REFUSED(given, DRUPE_E_BUSY);
+    return DRUPE_OK;
+}
+
+/* There and back, once by being asked and once by being used; with what fails nothing is lost. */
+static drupe_status parked(struct walker *w)
+{
+    drupe_park_report report;
+    GO(walk_open_memory(w));
+    drupe_submission s = {.queue = w->queue};
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "p", 1, 4096, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    GO(drupe_parkable(w->device, &report));
+    GO(drupe_park(w->device, DRUPE_PARK_KEPT, &report));
+    if (report.pieces != 2 || !drupe_device_parked(w->device)) return DRUPE_E_INTERNAL;
+    if (!drupe_memory_parked(w->memory[0])) return DRUPE_E_INTERNAL;
+    REFUSED(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 10, 0, &w->memory[2]), DRUPE_E_BUSY);
+    drupe_status back = drupe_unpark(w->device, &report);
+    if (back != DRUPE_OK && !drupe_memory_parked(w->memory[0])) return DRUPE_E_INTERNAL;
+    GO(back);
+    GO(compare(w, 'p'));
+    GO(unparkable(w));
+    GO(drupe_park(w->device, 0, NULL));
+    GO(compare(w, 'p'));
+    return drupe_device_parked(w->device) ? DRUPE_E_INTERNAL : DRUPE_OK;
+}
+
+/* The same by the driver's copies, as for a device that is far away. */
+static drupe_status parked_by_driver(struct walker *w)
+{
+    setenv("DRUPE_PINNED", "0", 1);
+    drupe_status status = parked(w);
+    unsetenv("DRUPE_PINNED");
+    return status;
+}
+
 const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
                                          {"pools", pools, false},
                                          {"between contexts", between_contexts, false},
@@ -199,4 +260,6 @@ const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
                                          {"handed on", handed_on, false},
                                          {"checked", checked, false},
                                          {"large", large, false},
+                                         {"parked", parked, false},
+                                         {"parked by driver", parked_by_driver, false},
                                          {NULL, NULL, false}};

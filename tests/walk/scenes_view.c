@@ -37,6 +37,8 @@ static drupe_status take(struct walker *w, drupe_view **view)
     GO(walk_open_memory(w));
     GO(drupe_view_start());
     drupe_view_listen(NULL);
+    drupe_view_listen_work(NULL);
+    (void)drupe_view_works();
     drupe_view_cell_began(3);
     drupe_submission s = {.queue = w->queue, .label = "seen"};
     for (size_t i = 0; i < 4; i++)

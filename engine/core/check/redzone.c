@@ -314,6 +314,15 @@ static void redzone_give(drupe_memory *memory)
     discard_list(list);
 }
 
+static void redzone_leave(drupe_memory *memory)
+{
+    pthread_mutex_lock(&zones.lock);
+    bool wrong = unlink_guarded(memory) && look(memory) != DRUPE_OK;
+    pthread_mutex_unlock(&zones.lock);
+    if (wrong) report_later();
+    drupe_check_forget(memory->base, memory->room);
+}
+
 void drupe_redzone_release(const drupe_pool *pool)
 {
     pthread_mutex_lock(&zones.lock);
@@ -322,6 +331,11 @@ void drupe_redzone_release(const drupe_pool *pool)
     discard_list(list);
 }
 
-const drupe_redzone_ops drupe_redzones = {redzone_plan,          redzone_open, redzone_give,
-                                          drupe_redzone_release, guard_lower,  redzone_freed,
-                                          drupe_check_forget};
+const drupe_redzone_ops drupe_redzones = {.plan = redzone_plan,
+                                          .open = redzone_open,
+                                          .give = redzone_give,
+                                          .leave = redzone_leave,
+                                          .flush = drupe_redzone_release,
+                                          .lower = guard_lower,
+                                          .freed = redzone_freed,
+                                          .forget = drupe_check_forget};

@@ -98,6 +98,8 @@ struct drupe_device {
     _Atomic(uint64_t) stuck;    /* bytes in flight when waiting for some did not help; see throttle.c */
     _Atomic(uint32_t) wipe;     /* bits of drupe_wipe */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
+    _Atomic(int) parked;        /* drupe_parking, memory/gate.c's; changed with its lock */
+    drupe_memory *asleep;       /* its pieces that are in host memory, by `next`; that lock */
 };
 
 /* The numbers of a property that was asked for before and is fixed, or NULL; for hot paths. */

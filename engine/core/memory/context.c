@@ -22,7 +22,7 @@ static void context_destroy(drupe_context *context)
     bool silent = false;
     for (size_t i = 0; i < context->ndevices; i++)
         silent = silent || drupe_device_silent(context->devices[i]);
-    if (context->ring) context->ring_close(context);
+    if (context->ring_close) context->ring_close(context);
     if (context->opened && !silent) context->slot->backend->context_close(context);
     for (size_t i = 0; i < context->ndevices; i++) drupe_device_release(context->devices[i]);
     free(context->pools);
@@ -139,6 +139,18 @@ size_t drupe_pool_trim(drupe_device *device)
     }
     pthread_mutex_unlock(&all_lock);
     return freed;
+}
+
+void drupe_context_rings_close(const drupe_device *root)
+{
+    pthread_mutex_lock(&all_lock);
+    for (drupe_context *context = all; context; context = context->next) {
+        bool concerned = false;
+        for (size_t i = 0; i < context->ndevices; i++)
+            concerned = concerned || context->devices[i]->root == root;
+        if (concerned && context->ring_close) context->ring_close(context);
+    }
+    pthread_mutex_unlock(&all_lock);
 }
 
 drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind)

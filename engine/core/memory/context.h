@@ -20,6 +20,8 @@ struct drupe_context {
     drupe_context *next, **link;                /* all contexts, context.c's lock */
 };
 
+/* Give up the pinned memory that contexts with a part of the device keep for copies. */
+void drupe_context_rings_close(const drupe_device *root);
 /* The index of the member that is `device` or an ancestor of it, or -1. */
 long drupe_context_member(const drupe_context *context, const drupe_device *device);
 

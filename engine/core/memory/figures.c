@@ -122,14 +122,14 @@ static void describe(const drupe_memory *memory, drupe_holder *holder)
 }
 
 /* A malloc'ed list of everything that is lent of a root device (NULL: of all). */
-static drupe_holder *gather(const drupe_device *root, size_t *count)
+static drupe_holder *gather(const drupe_device *root, drupe_memory_choice *chosen, size_t *count)
 {
     drupe_memory **lent;
     size_t found = drupe_registry_lent(&lent);
     drupe_holder *list = found ? malloc(found * sizeof *list) : NULL;
     *count = 0;
     for (size_t i = 0; i < found; i++) {
-        bool wanted = list && !lent[i]->imported && (!root || lent[i]->pool->root == root);
+        bool wanted = list && chosen(lent[i]) && (!root || lent[i]->pool->root == root);
         if (wanted) describe(lent[i], &list[(*count)++]);
         drupe_memory_release(lent[i]);
     }
@@ -168,11 +168,22 @@ static size_t merge_same(drupe_holder *list, size_t count)
     return last + 1;
 }
 
+static bool is_own(const drupe_memory *memory)
+{
+    return !memory->imported;
+}
+
 size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_holder *holders, size_t capacity)
+{
+    return drupe_memory_holders_of(device, is_own, merge, holders, capacity);
+}
+
+size_t drupe_memory_holders_of(drupe_device *device, drupe_memory_choice *chosen, bool merge,
+                               drupe_holder *holders, size_t capacity)
 {
     if (drupe_core_check() != DRUPE_OK) return 0;
     size_t count;
-    drupe_holder *list = gather(device ? device->root : NULL, &count);
+    drupe_holder *list = gather(device ? device->root : NULL, chosen, &count);
     if (count && merge) count = merge_same(list, count);
     if (count) qsort(list, count, sizeof *list, by_bytes);
     if (count && capacity) memcpy(holders, list, (count < capacity ? count : capacity) * sizeof *holders);

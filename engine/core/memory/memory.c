@@ -38,6 +38,8 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     drupe_mark_drop(memory); /* of an earlier handle */
     atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
     atomic_store_explicit(&memory->exposed, false, memory_order_relaxed);
+    atomic_store_explicit(&memory->left, false, memory_order_relaxed);
+    atomic_store_explicit(&memory->views, 0, memory_order_relaxed);
     memory->site = drupe_core_site();
     memory->cell = drupe_core_cell_here();
     atomic_store_explicit(&memory->born, drupe_inflight_latest(), memory_order_relaxed);
@@ -71,6 +73,7 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     DRUPE_TRY(check_request(kind, bytes, align));
     DRUPE_TRY(drupe_loss_check(drupe_base(queue)->device));
     drupe_pool *pool = drupe_pool_of(queue, kind);
+    DRUPE_TRY(drupe_gate_wake(pool->root));
     drupe_memory *fresh;
     bool wiped = atomic_load_explicit(&pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_ALLOC;
     drupe_pool_request wanted = {.bytes = bytes, .align = align, .order = wiped ? 0 : order};
@@ -100,7 +103,13 @@ drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_kind kind, 
 
 void *drupe_memory_pointer(const drupe_memory *memory)
 {
+    if (drupe_gate_parked(memory) && !drupe_gate_serve(memory)) return NULL;
     return memory->base;
+}
+
+bool drupe_memory_parked(const drupe_memory *memory)
+{
+    return drupe_gate_parked(memory);
 }
 
 size_t drupe_memory_size(const drupe_memory *memory)
@@ -153,6 +162,7 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
                                memory->lender.release ? "somebody else: copy it to memory of the engine first"
                                                       : "another process, which exports it");
     }
+    DRUPE_TRY(drupe_gate_wake(pool->root));
     atomic_store_explicit(&memory->exposed, true, memory_order_relaxed);
     drupe_memory_users_get()->collect(NULL); /* what is over uses it no more */
     if (drupe_memory_in_use(memory)) {

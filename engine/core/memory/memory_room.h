@@ -3,17 +3,18 @@
  *
  * Reading order: context.c -> memory.c (allocations) -> pool.c (pieces in size classes), use.c (what work in
  * flight uses, letting go), registry.c (which memory an address is in), marks.c -> limit.c, figures.c ->
- * memory_users.c (what upper rooms register).
+ * memory_users.c (what upper rooms register), gate.h, gate.c (memory that is parked).
  *
  * Owns: contexts, pools, pieces, the registry, marks.
  *
  * Locks: a pool's lock guards its lists and where its pieces are, the registry's its table, that of marks.c
- * the marks, all_lock the list of contexts (pools are trimmed under it). They are leaves but for that. No
- * threads. */
+ * the marks, all_lock the list of contexts (pools are trimmed under it). They are leaves but for that. The
+ * gate's lock is taken before all of these, and before queues' locks. No threads. */
 #ifndef DRUPE_CORE_MEMORY_ROOM_H
 #define DRUPE_CORE_MEMORY_ROOM_H
 
 #include "core/memory/context.h"
+#include "core/memory/gate.h"
 #include "drupe/postpone.h"
 
 typedef struct drupe_mark drupe_mark;
@@ -57,7 +58,10 @@ struct drupe_memory {
     _Atomic(uint32_t) order;
     _Atomic(int32_t) awaited;   /* pieces of work that are held back and read it: see drupe/postpone.h */
     _Atomic(bool) exposed;      /* an address in it was given away: see drupe/postpone.h */
+    _Atomic(bool) left;         /* and for good: see drupe/park.h */
+    _Atomic(int32_t) views;     /* addresses that are lent now */
     _Atomic(drupe_mark *) mark; /* why it does not hold what a program expects; see mark.c */
+    _Atomic(void *) parked;     /* malloc'ed: its bytes, while it has none on the device; see gate.h */
 };
 
 /* The work that is done with a piece: for one submission on `queue`. The caller has the handle. */
@@ -116,6 +120,10 @@ bool drupe_pool_unuse(drupe_memory *memory);
 void drupe_pool_give(drupe_memory *memory);
 /* Give memory that has no references and is in no list back to the driver. */
 void drupe_pool_discard(drupe_memory *memory);
+/* For parking: the driver has the piece's bytes back, while its handle lives on; and other bytes for it,
+ * within the limit. The registry knows it by them. */
+void drupe_pool_drain(drupe_memory *memory);
+drupe_status drupe_pool_refill(drupe_memory *memory) DRUPE_MUST_CHECK;
 /* Give free pieces back to the driver; the bytes given back. */
 size_t drupe_pool_trim_one(drupe_pool *pool);
 
@@ -127,7 +135,11 @@ uint64_t drupe_limit_get(drupe_device *root);
 uint64_t drupe_limit_free(drupe_device *root);
 /* Most bytes to keep for reuse in one pool of the device. */
 uint64_t drupe_limit_keep(drupe_device *root);
-/* figures.c: add who has the memory to the thread's DRUPE_E_NO_MEMORY. */
+/* figures.c: drupe_memory_holders() of the memory that is chosen. */
+typedef bool drupe_memory_choice(const drupe_memory *memory);
+size_t drupe_memory_holders_of(drupe_device *device, drupe_memory_choice *chosen, bool merge,
+                               drupe_holder *holders, size_t capacity);
+/* Add who has the memory to the thread's DRUPE_E_NO_MEMORY. */
 drupe_status drupe_memory_explain(drupe_device *root);
 
 /* DRUPE_E_UNSUPPORTED for borrowed memory some of whose bytes are in the table already, but for those that
@@ -181,6 +193,7 @@ typedef struct drupe_redzone_ops {
     void (*plan)(drupe_memory *memory, size_t align);
     void (*open)(drupe_memory *memory);    /* fresh from the driver, in a block that was planned */
     void (*give)(drupe_memory *memory);    /* it was freed: look at it for the last time, keep it back */
+    void (*leave)(drupe_memory *memory);   /* its bytes go, and its handle stays: look at it */
     void (*flush)(const drupe_pool *pool); /* give what was kept back to the driver */
     /* Before the driver gets memory with `guard_bytes`; false: it must not get it. */
     bool (*lower)(const drupe_memory *memory);

@@ -55,22 +55,42 @@ drupe_memory *drupe_memory_new(drupe_pool *pool)
 
 /* --- Giving back to the driver -------------------------------------------------------------------------- */
 
+/* Memory that is no other's goes back to the driver. */
+static void give_back(const drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    const drupe_redzone_ops *ops = memory->guard_bytes ? drupe_redzone_ops_get() : NULL;
+    if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory)))
+        backend->mem_free(pool->context, pool->device, pool->kind, (char *)memory->base - memory->redzone);
+    drupe_limit_return(pool, memory->room);
+}
+
 void drupe_pool_discard(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
     drupe_mark_drop(memory);
     const drupe_backend *backend = pool->context->slot->backend;
-    const drupe_redzone_ops *ops = memory->guard_bytes ? drupe_redzone_ops_get() : NULL;
     const drupe_keep lender = memory->lender;
-    if (memory->imported) {
-        if (!lender.release) backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
-    } else if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory))) {
-        backend->mem_free(pool->context, pool->device, pool->kind, (char *)memory->base - memory->redzone);
-    }
-    if (!memory->imported) drupe_limit_return(pool, memory->room);
+    if (!memory->imported)
+        give_back(memory);
+    else if (!lender.release)
+        backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
     free(memory);
     if (lender.release) lender.release(lender.object);
+}
+
+void drupe_pool_drain(drupe_memory *memory)
+{
+    const drupe_redzone_ops *ops = drupe_redzone_ops_get();
+    if (memory->redzone)
+        ops->leave(memory);
+    else if (ops)
+        ops->forget(memory->base, memory->room);
+    drupe_registry_remove(memory);
+    give_back(memory);
+    memory->base = NULL;
 }
 
 size_t drupe_pool_trim_one(drupe_pool *pool)
@@ -332,6 +352,17 @@ static drupe_status take_fresh(drupe_pool *pool, const drupe_pool_request *wante
         *result = memory;
     else
         free(memory);
+    return status;
+}
+
+drupe_status drupe_pool_refill(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    DRUPE_TRY(drupe_limit_reserve(pool, memory->room, memory->room));
+    drupe_status status = ask_driver(memory);
+    if (status == DRUPE_OK) return DRUPE_OK;
+    drupe_limit_return(pool, memory->room);
+    memory->base = NULL;
     return status;
 }
 

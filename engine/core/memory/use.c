@@ -56,6 +56,11 @@ bool drupe_memory_exposed(const drupe_memory *memory)
     return memory->imported || atomic_load_explicit(&((drupe_memory *)memory)->exposed, memory_order_relaxed);
 }
 
+void drupe_memory_view(drupe_memory *memory, int32_t by)
+{
+    atomic_fetch_add(&memory->views, by);
+}
+
 bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)
 {
     return drupe_memory_only(memory, 1, queue);
@@ -76,6 +81,10 @@ void drupe_memory_retire(drupe_memory *memory)
     drupe_queue *queue = memory->queue;
     memory->queue = NULL;
     memory->context = NULL;
+    if (drupe_gate_drop(memory)) {
+        drupe_queue_inner_release(queue);
+        return;
+    }
     if (drupe_check_on()) {
         const drupe_redzone_ops *ops = drupe_redzone_ops_get();
         if (ops) ops->forget(memory->base, memory->room);

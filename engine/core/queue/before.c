@@ -96,7 +96,17 @@ drupe_status drupe_memory_before_use(drupe_memory *memory, drupe_event **event)
 {
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
+    if (drupe_gate_parked(memory)) DRUPE_TRY(drupe_gate_wake(memory->pool->root));
+    atomic_store(&memory->left, true);
+    return drupe_memory_before_view(memory, event);
+}
+
+drupe_status drupe_memory_before_view(drupe_memory *memory, drupe_event **event)
+{
+    *event = NULL;
+    DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(drupe_memory_let_go(memory));
+    if (drupe_gate_parked(memory)) DRUPE_TRY(drupe_gate_wake(memory->pool->root));
     atomic_store_explicit(&memory->exposed, true, memory_order_relaxed);
     return drupe_memory_before(memory, keep_first, event);
 }

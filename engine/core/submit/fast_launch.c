@@ -49,6 +49,7 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
     if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
     if (kernel->prints || s->nkeeps || (s->nwaits && !s->waits) || drupe_queue_has_postponed(queue))
         return false;
+    if (drupe_gate_closed(queue->base.device->root)) return false;
     if (!drupe_valid_home(kernel, queue)) return false;
     if (kernel->local_size && !below(queue->base.device, DRUPE_INFO_LOCAL_MEM_SIZE, kernel->local_size))
         return false;

@@ -15,6 +15,7 @@ drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs)
         status = DRUPE_E_INVALID;
     }
     if (status == DRUPE_OK) status = drupe_queue_let_go(s->queue);
+    if (status == DRUPE_OK) status = drupe_gate_enter(s->queue->base.device->root);
     for (size_t i = 0; s && i < s->nkeeps; i++) {
         drupe_status added = status == DRUPE_OK
                                  ? drupe_refs_add_keep(refs, s, i)

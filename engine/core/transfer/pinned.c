@@ -38,7 +38,8 @@ static char *exchange(drupe_context *context, char *ring)
 
 static void ring_close(drupe_context *context)
 {
-    ring_free(context, exchange(context, NULL));
+    char *ring = exchange(context, NULL);
+    if (ring) ring_free(context, ring);
 }
 
 void drupe_ring_give_back(drupe_context *context, char *ring)

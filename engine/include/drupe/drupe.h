@@ -2,8 +2,8 @@
  *
  * Reading order: status.h (errors and ownership words), device.h (what there is), queue.h (how work is
  * ordered and fails), submit.h (what can be submitted), failures.h (errors nobody waited for), memory.h
- * (USM), program.h (kernels), cache.h (built programs on disk), array.h and array_order.h (arrays on top of
- * all that), trace.h (what was done lately). */
+ * (USM), park.h (a device is others' for a while), program.h (kernels), cache.h (built programs on disk),
+ * array.h and array_order.h (arrays on top of all that), trace.h (what was done lately). */
 #ifndef DRUPE_DRUPE_H
 #define DRUPE_DRUPE_H
 
@@ -20,6 +20,7 @@
 #include "drupe/failures.h"
 #include "drupe/fault.h"
 #include "drupe/memory.h"
+#include "drupe/park.h"
 #include "drupe/program.h"
 #include "drupe/queue.h"
 #include "drupe/status.h"

@@ -37,6 +37,10 @@ DRUPE_API drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_k
  * it ended, the caller asks again. NULL when nothing has. DRUPE_E_BUSY behind a failure that nobody was told
  * of. */
 DRUPE_API drupe_status drupe_memory_before_use(drupe_memory *memory, drupe_event **event) DRUPE_MUST_CHECK;
+/* The same for an address that is lent, and comes back: from drupe_memory_view() with 1, called before
+ * anything else can park the memory, to that with -1. */
+DRUPE_API drupe_status drupe_memory_before_view(drupe_memory *memory, drupe_event **event) DRUPE_MUST_CHECK;
+DRUPE_API void drupe_memory_view(drupe_memory *memory, int32_t by);
 /* Whether the caller has the only reference, and what is in flight uses the memory on `queue` alone, which is
  * in order: then work that is submitted there may overwrite it. */
 DRUPE_API bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue);

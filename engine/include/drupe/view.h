@@ -102,6 +102,8 @@ typedef struct drupe_view_device {
     double maybe;                      /* 0 to 1 - busy: with work that may have run then */
     uint32_t waiting;                  /* submissions that are not over */
     bool lost;                         /* DRUPE_E_DEVICE_LOST */
+    uint64_t busy_ns, maybe_ns;        /* since the recorder began: with work that is over, as in a cell */
+    uint64_t moved, kernels;           /* bytes of copies and fills that ran; kernels that did */
     const drupe_view_sample *samples;  /* oldest first, in the view's time range */
     size_t nsamples;
 } drupe_view_device;
@@ -150,6 +152,12 @@ DRUPE_API void drupe_view_cell_ended(uint32_t number);
  * a call may still be under way. */
 typedef void drupe_view_listener(void);
 DRUPE_API void drupe_view_listen(drupe_view_listener *listener);
+/* Have `listener` called on the recorder's thread when work of any device begins where there was none, and
+ * when there has been none for half a second. It must not block nor call this. NULL: nobody, as above. */
+typedef void drupe_view_work_listener(bool goes_on);
+DRUPE_API void drupe_view_listen_work(drupe_view_work_listener *listener);
+/* Whether work of any device goes on, or was over less than half a second ago, as the recorder saw it last. */
+DRUPE_API bool drupe_view_works(void);
 /* A view, after reading all that the ring holds. DRUPE_E_UNSUPPORTED without a recorder. *Retained*: give it
  * to drupe_view_release(), NULL-safe. */
 DRUPE_API drupe_status drupe_view_take(const drupe_view_wish *wish, drupe_view **view) DRUPE_MUST_CHECK;

@@ -86,6 +86,7 @@ typedef struct exported {
 
 static void export_free(exported *self)
 {
+    if (self->memory) drupe_memory_view(self->memory, -1);
     drupe_memory_release(self->memory);
     free(self);
 }
@@ -105,6 +106,7 @@ static exported *export_new(const drupe_array *array, bool is_versioned, bool co
     exported *self = calloc(1, sizeof *self);
     if (!self) return NULL;
     self->memory = drupe_memory_retain(array->memory);
+    if (self->memory) drupe_memory_view(self->memory, 1);
     for (int d = 0; d < array->ndim; d++) {
         self->numbers[d] = (int64_t)array->shape[d];
         self->numbers[DRUPE_MAX_DIMS + d] = array->strides[d];

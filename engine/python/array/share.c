@@ -16,7 +16,7 @@ bool drupe_py_array_settled(drupe_py_state *state, const drupe_array *array, boo
     if (array->size == 0) return drupe_py_enter(state);
     return drupe_py_enter(state) && drupe_py_queue_wait(state, array->queue, DRUPE_FOREVER) &&
            (!drupe_memory_in_use(memory) || drupe_py_memory_idle(memory)) && /* by work of other queues */
-           drupe_py_address_leaves(state, memory) && drupe_py_contents_good(state, memory) &&
+           drupe_py_address_lent(state, memory) && drupe_py_contents_good(state, memory) &&
            drupe_py_check_host(state, memory, writes) == 0;
 }
 
@@ -75,28 +75,35 @@ static bool view_allowed(const drupe_array *array, const Py_buffer *view, int fl
     return true;
 }
 
-/* All of the view, with shape and strides in memory that is to be freed. */
+/* What a view has until it is released. */
+typedef struct lent {
+    drupe_memory *memory; /* retained; NULL while there is none, and without elements */
+    Py_ssize_t numbers[]; /* shape and strides */
+} lent;
+
+/* All of the view but the address, with shape and strides in memory that is to be freed. */
 static bool view_fill(const drupe_array *array, Py_buffer *view)
 {
-    Py_ssize_t *numbers = malloc(((size_t)array->ndim * 2 + 1) * sizeof *numbers);
+    lent *one = malloc(sizeof *one + (size_t)array->ndim * 2 * sizeof *one->numbers);
     size_t size = drupe_dtype_size(array->dtype);
-    if (!numbers) {
+    if (!one) {
         PyErr_NoMemory();
         return false;
     }
+    one->memory = NULL;
+    Py_ssize_t *numbers = one->numbers;
     for (int d = 0; d < array->ndim; d++) {
         numbers[d] = (Py_ssize_t)array->shape[d];
         numbers[array->ndim + d] = array->strides[d] * (Py_ssize_t)size;
     }
-    *view = (Py_buffer){.buf = drupe_array_pointer(array),
-                        .len = (Py_ssize_t)(array->size * size),
+    *view = (Py_buffer){.len = (Py_ssize_t)(array->size * size),
                         .itemsize = (Py_ssize_t)size,
                         .readonly = overlaps_itself(array),
                         .ndim = array->ndim,
                         .format = format_of(array->dtype),
                         .shape = array->ndim ? numbers : NULL,
                         .strides = array->ndim ? numbers + array->ndim : NULL,
-                        .internal = numbers};
+                        .internal = one};
     return true;
 }
 
@@ -157,14 +164,20 @@ int drupe_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
         return -1;
     }
     view_narrow(view, flags);
+    if (array->size) ((lent *)view->internal)->memory = drupe_memory_retain(array->memory);
+    if (array->size) drupe_memory_view(array->memory, 1);
+    view->buf = drupe_array_pointer(array);
     view->obj = Py_NewRef(self);
     return 0;
 }
 
 void drupe_py_array_releasebuffer(PyObject *self, Py_buffer *view)
 {
+    lent *one = view->internal;
     (void)self;
-    free(view->internal);
+    if (one && one->memory) drupe_memory_view(one->memory, -1);
+    if (one) drupe_memory_release(one->memory);
+    free(one);
     view->internal = NULL;
 }
 

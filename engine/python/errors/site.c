@@ -202,12 +202,14 @@ PyThreadState *drupe_py_site_leave(void)
 {
     left.site = drupe_py_site();
     left.cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
+    drupe_park_hold(); /* while other threads run Python, which may park */
     return PyEval_SaveThread();
 }
 
 void drupe_py_site_return(PyThreadState *thread)
 {
     PyEval_RestoreThread(thread);
+    drupe_park_let_go();
     left.site = 0;
     if (left.cell) drupe_py_link->cell_release(left.cell);
     left.cell = NULL;

@@ -180,6 +180,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_queue_functions,
                                    drupe_py_check_functions,
                                    drupe_py_pool_functions,
+                                   drupe_py_park_functions,
                                    drupe_py_make_functions,
                                    drupe_py_task_functions,
                                    drupe_py_cache_functions,

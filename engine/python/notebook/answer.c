@@ -136,6 +136,11 @@ static void cell_watch(void *cell, int began)
         drupe_view_cell_ended(number);
 }
 
+static void work_watch(bool goes_on)
+{
+    (void)drupe_py_link->device_work(goes_on);
+}
+
 void drupe_py_answer_open(void)
 {
     const drupe_link *link = drupe_py_link;
@@ -147,6 +152,7 @@ void drupe_py_answer_open(void)
     joined = getpid();
     link->set_cell_watch(cell_watch);
     link->set_answer(answer);
+    if (DRUPE_LINK_HAS(link, device_work) && link->device_work(0)) drupe_view_listen_work(work_watch);
     /* The cell that imports drupe runs already. */
     void *cell = link->cell_retain();
     if (cell) cell_watch(cell, 1);
@@ -159,6 +165,7 @@ void drupe_py_answer_close(void)
     if (joined == getpid()) {
         drupe_py_link->set_cell_watch(NULL);
         drupe_py_link->set_answer(NULL);
+        drupe_view_listen_work(NULL);
         joined = 0;
     }
     drupe_view_stop();

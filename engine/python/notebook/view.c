@@ -155,6 +155,13 @@ static PyObject *module_view_stop(PyObject *module, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
+static PyObject *module_view_works(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    return PyBool_FromLong(drupe_view_works());
+}
+
 static PyObject *module_view_colour(PyObject *module, PyObject *arg)
 {
     (void)module;
@@ -173,6 +180,8 @@ PyMethodDef drupe_py_view_functions[] = {
      PyDoc_STR("_view_start()\n--\n\nStart to record what the devices do; in the kernel that is on.")},
     {"_view_stop", module_view_stop, METH_NOARGS,
      PyDoc_STR("_view_stop()\n--\n\nStop it and forget what was recorded.")},
+    {"_view_works", module_view_works, METH_NOARGS,
+     PyDoc_STR("_view_works()\n--\n\nWhether work of any device goes on, or was over a moment ago.")},
     {"_view_colour", module_view_colour, METH_O,
      PyDoc_STR("_view_colour(cell)\n--\n\nThe colour of a cell, as \"#rrggbb\".")},
     {NULL, NULL, 0, NULL},

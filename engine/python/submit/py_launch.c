@@ -351,6 +351,7 @@ static drupe_status submit_first(const drupe_submission *submission, const drupe
                                  drupe_event **event)
 {
     drupe_event *own = NULL, **wanted = event;
+    drupe_park_hold(); /* the arguments are addresses */
     void *shown = submission->nwaits > 0
                       ? NULL
                       : drupe_py_launching(drupe_kernel_name(kernel->kernel), submission->queue);
@@ -359,6 +360,7 @@ static drupe_status submit_first(const drupe_submission *submission, const drupe
     drupe_status status = submit_now(submission, kernel, range, args, wanted);
     if (shown) drupe_py_launched(shown, status == DRUPE_OK ? *wanted : NULL);
     drupe_py_site_return(thread);
+    drupe_park_let_go();
     drupe_event_release(own);
     return status;
 }
@@ -440,7 +442,7 @@ static bool count_check(const drupe_py_launch *launch)
 }
 
 /* Arguments of any kind, any number of them. */
-static bool launch_any(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
+static bool launch_all(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
                        drupe_event **event)
 {
     if (launch->nargs <= STACK_ARGS) {
@@ -457,6 +459,16 @@ static bool launch_any(drupe_py_state *state, const drupe_py_launch *launch, con
         PyErr_NoMemory();
     PyMem_Free(values);
     PyMem_Free(args);
+    return good;
+}
+
+/* The conversion of one argument may run Python code, when the address of another is known. */
+static bool launch_any(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
+                       drupe_event **event)
+{
+    drupe_park_hold();
+    bool good = launch_all(state, launch, range, event);
+    drupe_park_let_go();
     return good;
 }
 

@@ -141,10 +141,12 @@ static PyObject *copy(PyObject *self, const drupe_py_signature *names, PyObject 
     drupe_py_copy_end dst = {NULL, 0, NULL, NULL}, src = dst;
     drupe_event *event = NULL;
     size_t nbytes = 0;
+    drupe_park_hold(); /* Python code may run when one address is known, and the other is not */
     bool good = drupe_py_copy_end_arg(state, given[0], true, "the destination", &dst) &&
                 drupe_py_copy_end_arg(state, given[1], false, "the source", &src) &&
                 copy_size(state, given[2], given[4], &dst, &src, &nbytes) &&
                 drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, want ? &event : NULL);
+    drupe_park_let_go();
     drupe_py_copy_end_clear(&dst);
     drupe_py_copy_end_clear(&src);
     drupe_py_waits_clear(&waits);
@@ -239,11 +241,15 @@ PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t 
     size_t size = 0, nbytes = 0;
     drupe_py_copy_end end = {NULL, 0, NULL, NULL};
     if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size)) return NULL;
+    PyObject *result = NULL;
+    drupe_park_hold();
     if (drupe_py_copy_end_arg(state, given[0], true, "the memory to fill", &end) &&
         nbytes_arg(given[2], &end, &nbytes))
-        return fill_end(self, &end, pattern, size, nbytes, given[3], want);
-    drupe_py_copy_end_clear(&end);
-    return NULL;
+        result = fill_end(self, &end, pattern, size, nbytes, given[3], want);
+    else
+        drupe_py_copy_end_clear(&end);
+    drupe_park_let_go();
+    return result;
 }
 
 /* A count of 0 means all, as in dpctl. */
@@ -271,6 +277,7 @@ PyObject *drupe_py_queue_hint(PyObject *self, PyObject *args)
         return NULL;
     if (number > UINT32_MAX) return PyErr_Format(PyExc_OverflowError, "advice is a number of 32 bits");
     if (!drupe_py_waits_arg(state, waits_object, &waits)) return NULL;
+    drupe_park_hold();
     bool good =
         drupe_py_copy_end_arg(state, memory, false, "the memory", &end) && count_arg(count, &end, &nbytes);
     if (good) {
@@ -282,6 +289,7 @@ PyObject *drupe_py_queue_hint(PyObject *self, PyObject *args)
         good = status == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, queue_of(self));
     }
+    drupe_park_let_go();
     drupe_py_copy_end_clear(&end);
     drupe_py_waits_clear(&waits);
     return event_or_none(state, good, event);

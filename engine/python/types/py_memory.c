@@ -65,6 +65,15 @@ static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject
            copy_wait(state, usm.queue, to_host ? &host : &usm, to_host ? &usm : &host);
 }
 
+/* The other end's object may run Python code. */
+static bool copy_host_held(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+{
+    drupe_park_hold();
+    bool good = copy_host(state, span, object, to_host);
+    drupe_park_let_go();
+    return good;
+}
+
 /* --- Making -------------------------------------------------------------------------------------------- */
 
 static bool alloc(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, size_t nbytes,
@@ -231,7 +240,7 @@ static PyObject *memory_from_host(PyObject *self, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_span span = span_of(self);
-    if (!drupe_py_enter(state) || !copy_host(state, &span, object, false)) return NULL;
+    if (!drupe_py_enter(state) || !copy_host_held(state, &span, object, false)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -245,11 +254,11 @@ static PyObject *memory_to_host(PyObject *self, PyObject *const *args, Py_ssize_
     PyObject *target = drupe_py_given(given[0])
                            ? Py_NewRef(given[0])
                            : PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)span.nbytes);
-    if (target && !copy_host(state, &span, target, true)) Py_CLEAR(target);
+    if (target && !copy_host_held(state, &span, target, true)) Py_CLEAR(target);
     return target;
 }
 
-static PyObject *memory_from_device(PyObject *self, PyObject *object)
+static PyObject *copy_from_device(PyObject *self, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_span span = span_of(self), other;
@@ -267,6 +276,14 @@ static PyObject *memory_from_device(PyObject *self, PyObject *object)
     if (found > 0) drupe_memory_release(other.memory);
     if (!good) return NULL;
     Py_RETURN_NONE;
+}
+
+static PyObject *memory_from_device(PyObject *self, PyObject *object)
+{
+    drupe_park_hold();
+    PyObject *result = copy_from_device(self, object);
+    drupe_park_let_go();
+    return result;
 }
 
 static PyObject *memory_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -332,11 +349,21 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     }
     /* The reader expects to see what was submitted before. */
     if (!drupe_py_enter(state) || !drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER) ||
-        !drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory) ||
+        !drupe_py_address_lent(state, memory) || !drupe_py_contents_good(state, memory) ||
         drupe_py_check_host(state, memory, (flags & PyBUF_WRITABLE) != 0) < 0)
         return -1;
-    return PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
-                             (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
+    drupe_memory_view(memory, 1);
+    if (PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
+                          (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags) == 0)
+        return 0;
+    drupe_memory_view(memory, -1);
+    return -1;
+}
+
+static void memory_releasebuffer(PyObject *self, Py_buffer *view)
+{
+    (void)view;
+    drupe_memory_view(memory_of(self), -1);
 }
 
 /* --- Properties ---------------------------------------------------------------------------------------- */
@@ -365,9 +392,27 @@ static PyObject *memory_queue(PyObject *self, void *closure)
     return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue_of(self)));
 }
 
+/* Of the allocation: the same for all that is made of it, wherever that lies. */
+static PyObject *memory_allocation(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromVoidPtr(memory_of(self));
+}
+
+/* To be looked at, not to be used: the memory may be parked. */
+static PyObject *memory_shown(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (drupe_memory_parked(memory_of(self))) Py_RETURN_NONE;
+    return PyUnicode_FromFormat("%p", drupe_py_memory_pointer(self));
+}
+
 static PyObject *memory_repr(PyObject *self)
 {
     const char *where = drupe_device_filter(drupe_queue_device(queue_of(self)));
+    if (drupe_memory_parked(memory_of(self)))
+        return PyUnicode_FromFormat("<%s of %zu bytes of %s, parked>", Py_TYPE(self)->tp_name,
+                                    ((drupe_py_memory *)self)->nbytes, where);
     return PyUnicode_FromFormat("<%s of %zu bytes on %s at %p>", Py_TYPE(self)->tp_name,
                                 ((drupe_py_memory *)self)->nbytes, where, drupe_py_memory_pointer(self));
 }
@@ -403,6 +448,8 @@ static PyGetSetDef memory_getset[] = {
     {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
     {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
+    {"_allocation", memory_allocation, NULL, "A number that its allocation alone has.", NULL},
+    {"_shown", memory_shown, NULL, "The address as text, to be shown, or None while it is parked.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -422,6 +469,7 @@ static PyGetSetDef memory_getset[] = {
         {Py_tp_getset, memory_getset},                                                                       \
         {Py_mp_length, DRUPE_PY_FUNCTION(memory_length)},                                                    \
         {Py_bf_getbuffer, DRUPE_PY_FUNCTION(memory_getbuffer)},                                              \
+        {Py_bf_releasebuffer, DRUPE_PY_FUNCTION(memory_releasebuffer)},                                      \
         {0, NULL},                                                                                           \
     };                                                                                                       \
     DRUPE_PY_SPEC(type, "drupe.memory." #type, drupe_py_memory, Py_TPFLAGS_HAVE_GC, type##_slots)

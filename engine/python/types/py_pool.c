@@ -98,7 +98,7 @@ static PyObject *pool_wipe(PyObject *module, PyObject *args)
 /* --- Holders ------------------------------------------------------------------------------------------- */
 
 /* (filter, kind, bytes, count, cell, file, line, function, place); cell to function None where not known. */
-static PyObject *holder_tuple(const drupe_holder *holder)
+PyObject *drupe_py_holder_tuple(const drupe_holder *holder)
 {
     int offset = 0, line = 0;
     PyCodeObject *code = drupe_py_site_code(holder->site, &offset);
@@ -143,7 +143,7 @@ static PyObject *holders(PyObject *module, PyObject *args)
     size_t count = 0;
     drupe_holder *list = holders_list(device, merge != 0, &count);
     PyObject *result = !list ? NULL : PyList_New(0);
-    for (size_t i = 0; result && i < count; i++) drupe_py_append(&result, holder_tuple(&list[i]));
+    for (size_t i = 0; result && i < count; i++) drupe_py_append(&result, drupe_py_holder_tuple(&list[i]));
     free(list);
     return result;
 }

@@ -43,8 +43,11 @@ void drupe_py_notices_close(void);
 void drupe_py_memory_init(drupe_py_state *state);
 /* A line for each of the largest holders of memory, for the kernel's log. */
 void drupe_py_holders_log(void (*log)(const char *line));
-extern PyMethodDef drupe_py_device_functions[], drupe_py_notice_functions[], drupe_py_queue_functions[],
-    drupe_py_pool_functions[], drupe_py_program_functions[], drupe_py_spirv_functions[];
+/* What Holder of drupe.memory is made of. */
+PyObject *drupe_py_holder_tuple(const drupe_holder *holder);
+extern PyMethodDef drupe_py_park_functions[], drupe_py_device_functions[], drupe_py_notice_functions[],
+    drupe_py_queue_functions[], drupe_py_pool_functions[], drupe_py_program_functions[],
+    drupe_py_spirv_functions[];
 extern PyType_Spec drupe_py_Device_spec, drupe_py_Context_spec, drupe_py_Queue_spec, drupe_py_Event_spec,
     drupe_py_MemoryUSMDevice_spec, drupe_py_MemoryUSMShared_spec, drupe_py_MemoryUSMHost_spec,
     drupe_py_LocalMemory_spec, drupe_py_Program_spec, drupe_py_Kernel_spec;

@@ -28,6 +28,7 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
     bool held = PyGILState_Check() != 0;
     /* Whoever is waited for may need the GIL, also while an exception is on its way here. */
     bool raised = held && PyErr_Occurred();
+    drupe_park_hold(); /* the call that waits may have addresses in hand, and other code runs now */
     PyThreadState *thread = held ? PyEval_SaveThread() : NULL;
     (void)drupe_queue_idle(queue, timeout_ns);
     PyGILState_STATE other = PyGILState_UNLOCKED;
@@ -35,8 +36,9 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
         PyEval_RestoreThread(thread);
     else
         other = PyGILState_Ensure();
+    bool stop = !raised && interrupted();
+    drupe_park_let_go();
     if (raised) return DRUPE_E_BUSY;
-    bool stop = interrupted();
     if (!held) PyGILState_Release(other);
     return stop ? DRUPE_E_CANCELLED : DRUPE_OK;
 }
@@ -46,24 +48,37 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
 #define SLICE_NS   UINT64_C(5000000)
 #define QUEUES_FEW 64
 
-bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
+typedef drupe_status before_fn(drupe_memory *memory, drupe_event **event);
+
+static bool nothing_uses(drupe_py_state *state, drupe_memory *memory, before_fn *before)
 {
     drupe_status status = DRUPE_E_BUSY, paused = DRUPE_OK;
     if (!drupe_py_enter(state)) return false;
     while (paused == DRUPE_OK && status == DRUPE_E_BUSY) {
         drupe_event *event;
-        status = drupe_memory_before_use(memory, &event);
+        status = before(memory, &event);
         if (status == DRUPE_OK && !event) return true;
+        if (status == DRUPE_E_BUSY && drupe_memory_parked(memory)) break; /* nothing that ends by itself */
         if (status == DRUPE_OK) status = DRUPE_E_BUSY;
         if (status == DRUPE_E_BUSY) paused = drupe_py_pause(drupe_memory_queue(memory), SLICE_NS);
         drupe_event_release(event);
     }
-    if (status != DRUPE_E_BUSY)
+    if (status != DRUPE_E_BUSY || drupe_memory_parked(memory))
         drupe_py_raise_on(state, drupe_memory_queue(memory));
     else if (paused != DRUPE_E_CANCELLED)
         drupe_py_raise_text(state, DRUPE_E_BUSY,
                             "work in flight uses this memory, and this thread cannot wait for it");
     return false;
+}
+
+bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
+{
+    return nothing_uses(state, memory, drupe_memory_before_use);
+}
+
+bool drupe_py_address_lent(drupe_py_state *state, drupe_memory *memory)
+{
+    return nothing_uses(state, memory, drupe_memory_before_view);
 }
 
 bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory)

@@ -76,6 +76,9 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns);
 /* Before an address in the memory is handed to somebody who does not submit through the engine: wait for what
  * else may use its bytes. False with an exception. */
 bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory);
+/* The same for an address that comes back: drupe_memory_view() says when. Until it was called, no Python code
+ * may run. */
+bool drupe_py_address_lent(drupe_py_state *state, drupe_memory *memory);
 /* Whether it holds what was to be written there, as far as that is over; else false with the first cause. */
 bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory);
 /* Take the contents as they are; waits for the memory's queue. None, or NULL when it was interrupted. */

@@ -1,5 +1,17 @@
-/* Which cells execute, and the statuses around requests. */
+/* Which cells execute, and the statuses around requests.
+ *
+ * Work of devices can outlast its cell. Servers and hubs that end idle kernels know only the statuses, and
+ * when the last message came. So while such a policy is on, `busy` without a parent is said a moment after
+ * the cell's idle, again after every idle of another request, and once a period as long as a cell or such
+ * work lasts: a busy that was said long ago does not count as activity. */
 #include "jkernel/server/outbox/outbox_room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORK_AFTER  (1 * JK_SECOND) /* most work is over by then, and its cell stays idle */
+#define WORK_PERIOD 60              /* seconds; hubs ask for activity every few minutes */
+#define MILLISECOND (JK_SECOND / 1000)
 
 #define ANSWERED_SIZE 4096 /* bytes of a header that is kept beyond its request */
 
@@ -39,6 +51,7 @@ static void status_busy_locked(jk_server *server, jk_parent *parent, bool cell)
     cells->serving++;
     if (cell) {
         jk_record_cell(server, true);
+        cells->work.again = jk_clock() + cells->work.period;
         jk_parent_release(cells->last_cell);
         cells->last_cell = jk_parent_retain(parent);
         parent->below = cells->cell;
@@ -60,6 +73,7 @@ static void cell_end_locked(jk_cells *cells, jk_parent *parent)
     while (*link && *link != parent) link = &(*link)->below;
     if (!*link) return;
     *link = parent->below;
+    cells->work.since = jk_clock();
     parent->below = NULL;
     jk_parent_release(parent);
 }
@@ -74,7 +88,7 @@ static void status_idle_locked(jk_server *server, jk_parent *parent, jk_entry *r
     cell_end_locked(cells, parent);
     jk_record_cell(server, cells->cell != NULL);
     jk_outbox_push_locked(outbox, status_entry(parent, "idle", 0));
-    if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
+    if (cells->cell || cells->work.said) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
 }
 
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
@@ -84,6 +98,71 @@ void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
     status_idle_locked(server, parent, reply);
     jk_outbox_unlock(outbox);
 }
+
+/* --- Work without a cell ---------------------------------------------------------------------------------- */
+
+void jk_work_open(jk_work *work)
+{
+    const char *policy = getenv("DRUPE_BUSY_DEVICE"), *period = getenv("DRUPE_BUSY_PERIOD");
+    const char *hub = getenv("JUPYTERHUB_API_TOKEN"), *lease = getenv("DRUPE_LEASE");
+    work->wanted = (hub && *hub) || (lease && *lease);
+    if (policy && strcmp(policy, "0") == 0) work->wanted = false;
+    if (policy && strcmp(policy, "1") == 0) work->wanted = true;
+    long seconds = period ? strtol(period, NULL, 10) : 0;
+    work->period = (seconds > 0 && seconds < 86400 ? seconds : WORK_PERIOD) * JK_SECOND;
+}
+
+bool jk_server_work(jk_server *server, bool goes_on)
+{
+    if (!jk_server_alive(server)) return false;
+    jk_outbox *outbox = &server->output->outbox;
+    jk_cells *cells = &server->output->cells;
+    jk_work *work = &cells->work;
+    if (!work->wanted) return false; /* never changes */
+    pthread_mutex_lock(&outbox->lock);
+    if (goes_on && !work->goes_on) {
+        work->since = jk_clock();
+        jk_outbox_wake_locked(outbox); /* to look in a moment */
+    }
+    work->goes_on = goes_on;
+    if (!goes_on && work->said) {
+        work->said = false;
+        if (!cells->cell) jk_outbox_push_locked(outbox, status_entry(NULL, "idle", 0));
+    }
+    jk_outbox_unlock(outbox);
+    return true;
+}
+
+static int ms_until(int64_t when, int64_t now)
+{
+    int64_t left = (when - now + MILLISECOND - 1) / MILLISECOND;
+    return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+int jk_status_due(jk_server *server)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_cells *cells = &server->output->cells;
+    jk_work *work = &cells->work;
+    int delay = -1;
+    if (!work->wanted || !jk_server_alive(server) || jk_memory_frozen()) return -1;
+    pthread_mutex_lock(&outbox->lock);
+    int64_t now = jk_clock();
+    bool busy = cells->cell || work->said;
+    int64_t due = busy ? work->again : work->since + WORK_AFTER;
+    if (busy || work->goes_on) {
+        if (now >= due) {
+            jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
+            work->said |= !cells->cell;
+            due = work->again = now + work->period;
+        }
+        delay = ms_until(due, now);
+    }
+    jk_outbox_unlock(outbox);
+    return delay;
+}
+
+/* --- Said again ------------------------------------------------------------------------------------------- */
 
 /* In one step: a client takes a cell that is busy for one that runs, and one that is given up never does. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
@@ -126,7 +205,7 @@ void jk_status_again(jk_server *server, bool present, uint64_t only, bool told)
     if (!jk_server_alive(server) || jk_memory_frozen()) return;
     pthread_mutex_lock(&outbox->lock);
     told |= outbox->statuses > 0; /* it will get those */
-    bool busy = cells->cell || cells->serving > 0;
+    bool busy = cells->cell || cells->serving > 0 || cells->work.said;
     bool behind = answered_again_locked(outbox, cells, only);
     if (present && (behind || (!told && (only || !busy))))
         jk_outbox_push_locked(outbox, status_entry(cells->cell, busy ? "busy" : "idle", only));

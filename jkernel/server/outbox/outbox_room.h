@@ -157,11 +157,20 @@ typedef struct jk_answered {
     int64_t at;
 } jk_answered;
 
+/* Work of devices, whether a cell runs or not. */
+typedef struct jk_work {
+    bool wanted;           /* somebody ends idle kernels: else nothing of this is said */
+    bool goes_on, said;    /* the engine's word; `busy` was published for it */
+    int64_t since;         /* when it began, or the last cell ended */
+    int64_t again, period; /* when a busy that lasts is to be said once more */
+} jk_work;
+
 typedef struct jk_cells {
     jk_parent *cell;      /* the executing cells, the latest first, each retained; linked by `below` */
     jk_parent *last_cell; /* the latest cell, executing or not, retained */
     unsigned serving;     /* requests between busy and idle */
     atomic_bool started;  /* `starting` was published */
+    jk_work work;
     jk_answered answered[JK_ANSWERED_MOST]; /* a ring, the io thread's own */
     unsigned answers;                       /* so far */
 } jk_cells;
@@ -175,6 +184,10 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
 /* End the cell if it is one, enqueue `status: idle` and, in the same step, `busy` for the latest cell that
  * still runs. `reply`, when not NULL, goes first and is taken. */
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
+/* io thread: say what is due of work and cells that go on. Returns the ms until the next look; -1: none. */
+int jk_status_due(jk_server *server);
+/* Whether the environment says that idle kernels are ended. Before there are threads. */
+void jk_work_open(jk_work *work);
 /* busy, the reply (NULL: none) and idle of a request that is not run. Takes `reply`. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
 /* io thread: a kernel_info_request was answered. Its idle is said again to new subscribers for a while. */

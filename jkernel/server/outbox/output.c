@@ -5,6 +5,7 @@ int jk_output_open(jk_server *server)
 {
     jk_output *output = server->output;
     int result = jk_outbox_open(&output->outbox);
+    jk_work_open(&output->cells.work);
     jk_stdio_open(&output->stdio);
     jk_lock_register(server, &output->outbox.lock);
     jk_lock_register(server, &output->stdio.lock);

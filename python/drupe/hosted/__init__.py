@@ -5,6 +5,9 @@
         lease = broker.lease(profile="one-gpu", wait=True)
         lease.env                          what makes exactly these devices visible to a process
 
+    drupe.hosted.lease(), .extend(3600)    in a notebook: what its kernel holds, and keeping it longer
+    drupe.hosted.metrics()                 what this process used of its devices, for Prometheus
+    drupe.hosted.park(), .unpark()         the memory of devices waits in host memory, and comes back
     python -m drupe.hosted devices         this machine's devices, as drupe-broker's configuration wants them
 
 Nothing here loads the engine, NumPy or JupyterHub before it is used: hubs and spawners run without devices.
@@ -14,7 +17,10 @@ import importlib
 
 _NAMES = {"Broker": "client", "BrokerError": "client", "Lease": "client", "default_path": "client",
           "LeaseProvisioner": "provisioner", "LeasingSpawner": "spawner", "docker_host_config": "hub",
-          "post_stop_hook": "hub", "pre_spawn_hook": "hub"}
+          "extend": "kernel_session", "lease": "kernel_session", "LeaseEnded": "kernel_session",
+          "DeviceMoved": "kernel_session", "metrics": "accounting",
+          "post_stop_hook": "hub", "pre_spawn_hook": "hub",
+          "Parking": "parking", "is_parked": "parking", "park": "parking", "parkable": "parking", "unpark": "parking"}
 __all__ = sorted(_NAMES)
 
 

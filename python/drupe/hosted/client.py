@@ -184,6 +184,15 @@ class Broker:
         """The next event, or None when none came within `timeout` seconds."""
         return self._wait(lambda: self._events.popleft() if self._events else None, timeout, self._socket)
 
+    def fileno(self):
+        """The descriptor of the connection, for those who wait for more than events. It may be readable although
+        event(0) has none: what came was the answer to a request."""
+        with self._state:
+            if self._socket is None:
+                raise BrokerError(f"there is no connection to the broker at {self.path}. Leases stay; ask again",
+                                  "closed")
+            return self._socket.fileno()
+
     def _granted(self, answer, timeout, waiting):
         if "waiting" not in answer:
             return Lease(answer)
@@ -272,6 +281,7 @@ class Broker:
     def _wait(self, get, timeout, used):
         """Wait until get() has something, reading the socket where no other thread does; None after `timeout`."""
         deadline = None if timeout is None else time.monotonic() + timeout
+        looked = False  # with timeout 0 what has come is taken
         with self._state:
             while True:
                 value = get()
@@ -281,10 +291,11 @@ class Broker:
                     raise BrokerError(f"the broker at {self.path} has closed the connection. Leases stay; ask again",
                                       "closed")
                 left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left < 0:
+                if left is not None and left < 0 and looked:
                     return None
+                looked = True
                 if self._reading:
-                    self._state.wait(left)
+                    self._state.wait(left if left is None else max(0, left))
                 else:
                     self._read(used, left)
 

@@ -43,6 +43,10 @@ class Kernel:
         self._context.run(self._make_shell, application, options)
         self._stdin.install()
         self._line = line.Line(self._server, self._server, self._shell, self._interrupts, self._loop, self._context)
+        if os.environ.get("DRUPE_LEASE") or os.environ.get("DRUPE_ACCOUNT"):
+            from . import leased
+
+            leased.prepare(self._server, self._shell)
         if features.subshells_on():
             from . import subshells
 
@@ -68,6 +72,8 @@ class Kernel:
         finalized: no thread of the kernel is left in it."""
         ended = _jkernel.workers_close(_WORKERS_GRACE)
         interrupt.run_until_complete(self._loop, interrupt.end_tasks(self._loop))
+        if "drupe.jupyter.leased" in sys.modules:
+            sys.modules["drupe.jupyter.leased"].close()
         self._loop.close()
         atexit._run_exitfuncs()
         self._interrupts.ignore()

@@ -19,8 +19,11 @@ from .shell import interruption
 
 
 class Executor:
-    """Runs cells, one at a time. `failed(request, error)` replies when a cell that has awaited could not be
-    answered."""
+    """Runs cells, one at a time. `before` and `after`, if set, are called with each cell: what `before` raises fails
+    the cell, whose code does not run then; `after` is called in every case. `failed(request, error)` replies when a
+    cell that has awaited could not be answered."""
+
+    before = after = None
 
     def __init__(self, server, shell, interrupts, loop, context, failed):
         self._server = server
@@ -37,7 +40,10 @@ class Executor:
         """Run the cell of `request` and reply, now or when it has awaited. Called in the cells' context."""
         cell = Cell(request)
         self._begin(cell)
-        self._start(cell)
+        if self.before is not None:
+            self._guard(cell, self.before)
+        if cell.error is None:
+            self._start(cell)
         if cell.asynchronous:
             cell.task = self.task = self._loop.create_task(self._run_task(cell), context=self._context)
             cell.task.add_done_callback(functools.partial(self._settle, cell), context=self._context)
@@ -149,6 +155,8 @@ class Executor:
             os._exit(_exit_code(error))  # a forked child is no kernel
         self._guard(cell, self._after)
         self._guard(cell, _run_cell_check)
+        if self.after is not None:
+            self.after(cell)
         streams.finish()
         if cell.error is None:
             cell.error = self._error_of_result(cell)

@@ -11,7 +11,7 @@ _ENDS = (types.ModuleType, types.FunctionType, types.CodeType, types.FrameType, 
 
 
 class Owner:
-    """What one name keeps alive: {address of an allocation: its bytes}."""
+    """What one name keeps alive: {number of an allocation: its bytes}."""
 
     def __init__(self, name, found, shared=()):
         self.name = name
@@ -30,11 +30,11 @@ def _memory_types():
 
 
 def allocation(thing):
-    """The address and the bytes of the allocation behind an array or a piece of memory."""
+    """The number and the bytes of the allocation behind an array or a piece of memory."""
     memory = thing if hasattr(thing, "reference_obj") else thing.usm_data
     while memory.reference_obj is not None and hasattr(memory.reference_obj, "reference_obj"):
         memory = memory.reference_obj
-    return memory._pointer, memory.nbytes
+    return memory._allocation, memory.nbytes
 
 
 class Walk:
@@ -51,8 +51,8 @@ class Walk:
         while waiting:
             one = waiting.pop()
             if isinstance(one, self._types):
-                address, nbytes = allocation(one)
-                result[address] = nbytes
+                number, nbytes = allocation(one)
+                result[number] = nbytes
                 continue
             if isinstance(one, _ENDS) and not (into_frames and isinstance(one, types.FrameType)):
                 continue
@@ -118,12 +118,12 @@ def leaks(shell):
     """Owners of device memory that no variable of the user keeps: results, the last traceback, other objects; and
     whether all was looked at."""
     variables, complete = by_variable(shell)
-    kept = {address for one in variables for address in one.found}
+    kept = {number for one in variables for number in one.found}
     space, owners = shell.user_ns, {}
     walk = Walk(hidden=[space, space.get("Out"), shell])
 
     def add(name, found):
-        new = {address: nbytes for address, nbytes in found.items() if address not in kept}
+        new = {number: nbytes for number, nbytes in found.items() if number not in kept}
         if new:
             owners.setdefault(name, {}).update(new)
 
@@ -148,18 +148,18 @@ def _others(walk, known):
     kinds = _memory_types()
     for one in gc.get_objects():
         if isinstance(one, kinds):
-            address, nbytes = allocation(one)
-            if address not in known:
-                yield "an object of no name", {address: nbytes}
+            number, nbytes = allocation(one)
+            if number not in known:
+                yield "an object of no name", {number: nbytes}
         elif isinstance(one, (list, dict, tuple, set)) and len(one) < 10000:
             values = one.values() if isinstance(one, dict) else one
             try:
                 found = dict(allocation(value) for value in values if isinstance(value, kinds))
             except RuntimeError:  # it changed meanwhile
                 continue
-            if any(address not in known for address in found):
-                yield "a %s of no name" % type(one).__name__, {address: nbytes for address, nbytes in found.items()
-                                                              if address not in known}
+            if any(number not in known for number in found):
+                yield "a %s of no name" % type(one).__name__, {number: nbytes for number, nbytes in found.items()
+                                                              if number not in known}
 
 
 def free_traceback(shell):

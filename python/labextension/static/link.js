@@ -13,6 +13,12 @@ export async function isDrupe(kernel) {
 // The kernel is there but has nothing to tell: no device was used yet.
 export class Quiet extends Error {}
 
+// Whether it holds a lease of a device broker.
+export async function isLeased(kernel) {
+  const info = await kernel.info;
+  return Boolean(info.supported_features?.includes('drupe lease'));
+}
+
 export class Link {
   constructor(kernel) {
     this.kernel = kernel;
@@ -53,6 +59,11 @@ export class Link {
   // Devices and cells alone, as far as that can be said.
   figures(after, since) {
     return this.ask('drupe/view', { after, since, spans: 1 });
+  }
+
+  // Of a kernel that has one: its devices, when it ends, who waits.
+  lease() {
+    return this.ask('drupe/lease');
   }
 
   errors(after) {

@@ -1,6 +1,6 @@
 // What the panel and the status item show: the trace of the current notebook's kernel, kept up to date.
 import { MOST } from './errors.js';
-import { Link, Quiet, isDrupe } from './link.js';
+import { Link, Quiet, isDrupe, isLeased } from './link.js';
 import { Poller } from './poller.js';
 import { Trace } from './trace.js';
 
@@ -51,6 +51,8 @@ export class Model {
     const ours = await isDrupe(kernel).catch(() => false);
     if (kernel !== this.kernel || !ours) return;
     this.link = new Link(kernel);
+    this.leased = await isLeased(kernel).catch(() => false);
+    if (kernel !== this.kernel) return;
     this._reset('quiet');
     this.poller.wake();
   }
@@ -73,6 +75,7 @@ export class Model {
     this.errorsSeen = 0;
     this.errorsAsked = false;
     this.failuresSeen = 0;
+    this.lease = null;
     this.whole = false;
     this.asleep = false;
     this.state = state;
@@ -84,7 +87,7 @@ export class Model {
     if (!this.link) return; // it may be the last word of a kernel that is gone
     const { status } = this.kernel;
     if (status === 'restarting' || status === 'autorestarting' || status === 'starting') {
-      if (this.state !== 'quiet') this._reset('quiet');
+      if (this.state !== 'quiet' || this.lease) this._reset('quiet');
     } else if (status === 'dead') {
       this.state = 'dead';
       this.changed();
@@ -109,11 +112,12 @@ export class Model {
     const panel = this.looked() > 1;
     const whole = panel && !this.whole; // the status item gets no spans, so the panel begins with all of them
     let view;
+    if (panel && this.leased) await this._askLease(link, epoch);
     try {
       view = await (panel ? link.view(whole ? 0 : this.trace.serial) : link.figures(this.trace.serial, this.trace.now));
     } catch (error) {
       if (!(error instanceof Quiet) || epoch !== this.epoch) return false;
-      this.asleep = link.kernel.status === 'idle'; // until a cell runs there is no use in asking
+      this.asleep = link.kernel.status === 'idle' && !this.lease; // until a cell runs there is no use in asking
       return link.kernel.status === 'busy';
     }
     if (epoch !== this.epoch) return false;
@@ -128,6 +132,17 @@ export class Model {
     if (epoch !== this.epoch) return false;
     this.changed();
     return link.kernel.status === 'busy' || this.trace.waiting > 0;
+  }
+
+  async _askLease(link, epoch) {
+    try {
+      const lease = await link.lease();
+      if (epoch !== this.epoch) return;
+      this.lease = lease;
+      this.changed();
+    } catch (error) {
+      if (!(error instanceof Quiet)) throw error;
+    }
   }
 
   async _askErrors(link, epoch) {

@@ -3,6 +3,7 @@
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { ErrorList } from './errors.js';
+import { leaseText } from './lease.js';
 import { Legend } from './legend.js';
 import { element, setText } from './surface.js';
 import { summary } from './summary.js';
@@ -18,6 +19,7 @@ const WORDS = {
 };
 
 const CHIPS = 8;
+const SOON = 10 * 60 * 1000; // ms before its end in which a lease stands out
 const SAID = 8000; // ms that a sentence stays
 
 export class Panel {
@@ -36,6 +38,8 @@ export class Panel {
     this.errors = new ErrorList(onCell);
     this.note = element('p', 'drupe-note');
     this.note.setAttribute('role', 'status');
+    this.lease = element('p', 'drupe-lease');
+    this.lease.setAttribute('role', 'status');
     this.head = element('div', 'drupe-summary');
     this.legend = new Legend(model.trace, this.window, { onCell, isThere, most: CHIPS });
     this.memoryPart = this._part('Memory', this.memory.node);
@@ -43,8 +47,8 @@ export class Panel {
       this._part('Timeline', this.head, this.timeline.node, this.legend.node), this.memoryPart);
     this.said = element('p', 'drupe-said');
     this.said.setAttribute('role', 'status');
-    this.node = element('div', 'drupe-panel', undefined, element('h2', 'drupe-title', 'Devices'), this.note, this.body,
-      this.said);
+    this.node = element('div', 'drupe-panel', undefined, element('h2', 'drupe-title', 'Devices'), this.lease, this.note,
+      this.body, this.said);
     this.epoch = model.epoch;
     this.said.hidden = true;
     model.listeners.add(() => this.update());
@@ -75,6 +79,10 @@ export class Panel {
       this.window.mode = 'cell';
       this.window.cell = undefined;
     }
+    setText(this.lease, leaseText(model.lease, Date.now() / 1000));
+    this.lease.hidden = !model.lease;
+    const { state, ends } = model.lease ?? {};
+    this.lease.classList.toggle('drupe-near', state === 'ended' || (ends && ends * 1000 < Date.now() + SOON));
     this.body.hidden = model.trace.devices.length === 0 && model.trace.empty && !model.errors.length;
     const words = WORDS[model.state] ?? (this.body.hidden ? WORDS.quiet : '');
     setText(this.note, words);

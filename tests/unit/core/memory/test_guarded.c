@@ -36,6 +36,12 @@ static void keep(drupe_memory *memory)
     kept = memory;
 }
 
+static void leave(drupe_memory *memory)
+{
+    note('v');
+    assert_non_null(memory->base);
+}
+
 static void flush(const drupe_pool *pool)
 {
     note('f');
@@ -66,7 +72,14 @@ static void forget(const void *base, size_t bytes)
     assert_int_equal(bytes, 100);
 }
 
-static const drupe_redzone_ops answers = {plan, begin, keep, flush, lower, freed, forget};
+static const drupe_redzone_ops answers = {.plan = plan,
+                                          .open = begin,
+                                          .give = keep,
+                                          .leave = leave,
+                                          .flush = flush,
+                                          .lower = lower,
+                                          .freed = freed,
+                                          .forget = forget};
 
 static void (*real_free)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
 

@@ -1,0 +1,93 @@
+"""Kernels that share a lease, as those of one notebook server do. The broker knows the lease alone: it is idle when all
+of them are, and its device is free when all have parked.
+
+Each kernel keeps a file with its state in a folder of the user's own. A kernel that was killed is known by its pid and
+the time at which it started.
+"""
+import contextlib
+import fcntl
+import os
+import pathlib
+import re
+import stat
+import tempfile
+
+
+def started_at(pid):
+    """When a process of this machine started, in clock ticks since the machine's start; None: there is no such."""
+    try:
+        text = pathlib.Path("/proc/%d/stat" % pid).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def process_name():
+    """A name for this process that no other has or had."""
+    return "%d-%d" % (os.getpid(), started_at(os.getpid()))
+
+
+def _own_folder():
+    """A folder that nobody else can write, made if need be."""
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    if base and os.access(base, os.W_OK):
+        path = pathlib.Path(base, "drupe")
+    else:
+        path = pathlib.Path(tempfile.gettempdir(), "drupe-%d" % os.getuid())
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise PermissionError("%s is not a folder that this user alone can write: remove it" % path)
+    return path
+
+
+class Siblings:
+    """The kernels of one lease, this one among them."""
+
+    def __init__(self, lease):
+        self._folder = _own_folder() / ("lease-" + re.sub(r"[^A-Za-z0-9]", "_", str(lease)))
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._name = process_name()
+        self._state = None
+
+    def mark(self, state):
+        """The state of this kernel: "busy", "idle" or "parked"."""
+        if state == self._state:
+            return
+        fresh = self._folder / (self._name + ".new")
+        fresh.write_text(state)
+        fresh.replace(self._folder / self._name)
+        self._state = state
+
+    def others(self):
+        """The states of the others that live."""
+        states = []
+        for path in self._folder.iterdir():
+            if path.name == self._name or not re.fullmatch(r"\d+-\d+", path.name):
+                continue
+            pid, start = path.name.split("-")
+            with contextlib.suppress(FileNotFoundError):
+                if started_at(int(pid)) == int(start):
+                    states.append(path.read_text())
+                else:
+                    path.unlink()
+        return states
+
+    @contextlib.contextmanager
+    def alone(self):
+        """A block in which no other kernel of the lease asks for the device. Yields a function that tries to begin it:
+        False while another is in its own."""
+        with open(self._folder / "resume.lock", "w") as file:
+            def begin():
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return False
+                return True
+
+            yield begin
+
+    def close(self):
+        with contextlib.suppress(FileNotFoundError):
+            (self._folder / self._name).unlink()
