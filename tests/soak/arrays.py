@@ -3,7 +3,8 @@ and several threads that share inputs. Arrays are dropped as often as they are m
 next all the time. A difference is told as the shortest program that was found to make it.
 
 COUNT is of steps. The environment chooses further: SOAK_DEVICES (such as "host" or "opencl:cpu"), SOAK_THREADS,
-SOAK_TYPES=all (of devices whose kernels are built when they are used), and what Drupe itself reads, such as
+SOAK_TYPES=all (of devices whose kernels are built when they are used), SOAK_PARK=5 (its memory is moved to the host and
+back before every fifth line, where nothing stands in the way), and what Drupe itself reads, such as
 DRUPE_FORM=gpu and DRUPE_LAYERS=check."""
 import os
 import random
@@ -17,7 +18,7 @@ import drupe.array as da
 
 import arrays_whole  # noqa: F401 (adds steps)
 from arrays_numpy import values
-from arrays_program import Different, Run, shorten
+from arrays_program import PARK, Different, Run, shorten
 from arrays_steps import HELD, TYPES, Steps
 
 LENGTH = 1000  # lines of a program
@@ -49,6 +50,7 @@ def make_shared(queue, seed):
 class Counts:
     def __init__(self):
         self.lock, self.steps, self.refused, self.programs, self.problems = threading.Lock(), 0, 0, 0, []
+        self.parked = 0
 
 
 def text_of(lines):
@@ -90,6 +92,7 @@ def one_program(device, seed, counts, queue, shared):
             counts.steps += len(lines)
             counts.programs += 1
             counts.refused += run.refused
+            counts.parked += run.parked
     return None
 
 
@@ -128,4 +131,6 @@ def run(count, seed):
     seconds = time.perf_counter() - started
     print("  %d steps of %d programs on %d devices, %d threads, in %.1f s: %.0f steps a second; NumPy refused %d" % (
         counts.steps, counts.programs, len(places), THREADS, seconds, counts.steps / seconds, counts.refused))
+    if PARK:
+        print("  parked %d times" % counts.parked)
     return counts.problems

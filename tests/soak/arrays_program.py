@@ -12,10 +12,12 @@ import numpy as np
 
 import drupe
 import drupe.array as da
+from drupe import hosted
 
 import arrays_numpy
 
 LARGEST = 1 << 20  # elements of a result: larger ones are not kept, or products of products need all memory
+PARK = int(os.environ.get("SOAK_PARK", "0"))  # the device is parked before each so many lines; 0: never
 BOUND = 1e6  # of floats: what grows beyond is not kept
 
 
@@ -154,7 +156,8 @@ class Run:
 
     def __init__(self, queues, shared):
         self.device, self.numpy = sides(queues, shared)
-        self.refused = 0
+        self.queues = queues
+        self.refused = self.lines = self.parked = 0
 
     def step(self, line):
         code, scale = line.code(), 0.0
@@ -173,6 +176,7 @@ class Run:
             if isinstance(error, IndexError):
                 raise Different("no error, and NumPy says %r" % error) from None
             return None
+        self.park()
         try:
             x = self.device.run(line, code)
         except drupe.DeviceMemoryError:
@@ -184,6 +188,15 @@ class Run:
                 a[...] = compare(x, a, line.ulps, scale)
             return a
         return self._kept(line, x, a, scale)
+
+    def park(self):
+        """Now and then, and sooner or later with success: work of other threads stands in the way."""
+        self.lines += 1
+        if not PARK or self.lines % PARK:
+            return
+        for queue in self.queues:
+            queue._idle(None)
+        self.parked += hosted.park(self.queues[0].device).ok
 
     def _kept(self, line, x, a, scale):
         if isinstance(a, tuple):
