@@ -26,5 +26,12 @@ def test_nvidia_gpus_are_asked_of_its_runtime():
     assert not found.get("devices")
 
 
+def test_the_containers_user_may_open_the_device_files(tmp_path):
+    node = tmp_path / "renderD128"
+    node.touch()
+    found = config([{"id": "gpu-0", "nodes": [str(node)]}])
+    assert found["group_add"] == [node.stat().st_gid]
+
+
 def test_without_a_lease_there_are_no_devices():
     assert hosted.docker_host_config(types.SimpleNamespace(drupe=None)) == {}

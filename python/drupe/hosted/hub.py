@@ -120,6 +120,9 @@ def docker_host_config(spawner):
     others = [node for node in nodes if node not in nvidia]
     if others:
         config["devices"] = [f"{node}:{node}:rw" for node in others]
+        # The container's user is no member of the groups that may open them.
+        groups = sorted({os.stat(node).st_gid for node in others if os.path.exists(node)})
+        config.update({"group_add": groups} if groups else {})
     if nvidia:
         config["device_requests"] = [{"Driver": "nvidia", "Capabilities": [["gpu"]],
                                       "DeviceIDs": env.get("CUDA_VISIBLE_DEVICES", "").split(",")}]
