@@ -3,7 +3,9 @@
 Raw ZeroMQ sockets, connected before the kernel binds. A message is signed and looked at as bytes; nothing is parsed
 while a clock runs, because a client that works per message would be part of every figure.
 """
+import contextlib
 import hmac
+import itertools
 import json
 import os
 import pathlib
@@ -33,15 +35,19 @@ def available():
     return [name for name, argv in KERNELS.items() if find_spec(argv[2])]
 
 
+_ports = itertools.count(20000 + os.getpid() % 4000)
+
+
 def free_ports(count):
-    held = []
-    for _ in range(count):
-        held.append(sockets.socket())
-        held[-1].bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+    """Below those that the system gives to connections: of a crowd that starts at once, one's client would take the
+    port that another's kernel is about to bind."""
+    found = []
+    while len(found) < count:
+        port = 20000 + (next(_ports) - 20000) % 12000
+        with sockets.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    return found
 
 
 def environment(folder):

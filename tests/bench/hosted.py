@@ -19,7 +19,7 @@ import zmq
 import client
 import report
 
-LOST = 300  # seconds until a kernel that has not answered counts as lost
+LOST = 120  # seconds until a kernel that has not answered counts as lost
 SETTLE = 5  # seconds: the history of the first cell is written then
 LEASES, WAIT = 10_000, 2  # of the broker: a second; ms
 HANDED = 1  # s, until the next in line has the device of a parked session
@@ -60,10 +60,10 @@ class Crowd:
         return max(info, default=0), max(result, default=0), len(waiting)
 
     def cpu(self):
-        return sum(kernel.cpu() for kernel in self.kernels)
+        return sum(kernel.cpu() for kernel in self.kernels if kernel.process.poll() is None)
 
     def memory(self):
-        return sum(kernel.memory()[0] for kernel in self.kernels)
+        return sum(kernel.memory()[0] for kernel in self.kernels if kernel.process.poll() is None)
 
     def close(self):
         for kernel in self.kernels:
