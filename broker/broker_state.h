@@ -89,6 +89,7 @@ bool bk_queue_wants(const bk_broker *broker, const bk_lease *lease);
 typedef struct bk_packet {
     struct bk_packet *next;
     size_t size;
+    bool news; /* "changed" */
     char bytes[];
 } bk_packet;
 
@@ -111,6 +112,8 @@ struct bk_client {
 
 /* Queue a packet, *taken*; at the end of the turn it is sent. A client that has too many is closed. */
 void bk_client_send(bk_broker *broker, bk_client *client, json_t *packet);
+/* "changed", unless one waits for it already. An answer that waits may be older than the change. */
+void bk_client_news(bk_broker *broker, bk_client *client);
 void bk_client_close(bk_broker *broker, bk_client *client);
 /* For tests and for connections alike; NULL at a limit. */
 bk_client *bk_client_new(bk_broker *broker, int fd, pid_t pid, uid_t uid);

@@ -39,9 +39,7 @@ static void changed_tell(bk_broker *broker)
     broker->changed_at = broker->now;
     for (bk_client *client = broker->first_client, *next; client; client = next) {
         next = client->next;
-        /* Who has not read the last one needs no other. */
-        if (client->watches && !client->first)
-            bk_client_send(broker, client, json_pack("{ss}", "event", "changed"));
+        if (client->watches) bk_client_news(broker, client);
     }
 }
 

@@ -57,7 +57,7 @@ static json_t *too_large(bk_broker *broker, json_t *object)
     return answer;
 }
 
-void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
+static void packet_send(bk_broker *broker, bk_client *client, json_t *object, bool news)
 {
     if (client->closed) {
         json_decref(object);
@@ -85,7 +85,20 @@ void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
         return;
     }
     packet->next = NULL;
+    packet->news = news;
     *client->last = packet;
     client->last = &packet->next;
     client->waiting += size;
+}
+
+void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
+{
+    packet_send(broker, client, object, false);
+}
+
+void bk_client_news(bk_broker *broker, bk_client *client)
+{
+    const bk_packet *packet = client->first;
+    while (packet && !packet->news) packet = packet->next;
+    if (!packet) packet_send(broker, client, json_pack("{ss}", "event", "changed"), true);
 }

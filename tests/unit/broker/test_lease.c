@@ -215,6 +215,32 @@ static void test_watch(void **state)
     rig_close(&broker);
 }
 
+/* Who has an answer unread that is older than the change hears of the change, too. */
+static void test_watch_behind_an_answer(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
+    assert_true(fine(rig_ask(&broker, bob, "{'op':'watch'}")));
+    rig_later(&broker, 1);
+    static const char list[] = "{\"op\":\"list\"}";
+    bk_request(&broker, bob, list, sizeof list - 1); /* in the same turn as what changes */
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'}");
+    assert_non_null(json_object_get(rig_next(bob), "devices"));
+    assert_string_equal(rig_text(rig_next(bob), "event"), "changed");
+    /* One that is not read yet is enough, however many answers come behind it. */
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'}");
+    rig_later(&broker, 1);
+    bk_request(&broker, bob, list, sizeof list - 1);
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'}");
+    rig_later(&broker, 1);
+    assert_string_equal(rig_text(rig_next(bob), "event"), "changed");
+    assert_non_null(json_object_get(rig_next(bob), "devices"));
+    assert_null(rig_next(bob));
+    rig_close(&broker);
+}
+
 static void test_odd_requests(void **state)
 {
     (void)state;
@@ -294,6 +320,6 @@ int main(void)
         cmocka_unit_test(test_park),         cmocka_unit_test(test_park_not),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_unread)};
+        cmocka_unit_test(test_unread),       cmocka_unit_test(test_watch_behind_an_answer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
