@@ -264,7 +264,7 @@ json_t *bk_ask_resume(bk_broker *broker, bk_client *client, const json_t *reques
         return object;
     }
     if (lease->ticket && lease->ticket->client == client) return waiting(broker, lease->ticket);
-    if (lease->ticket) bk_ticket_drop(broker, lease->ticket); /* whoever asks last is told */
+    if (lease->ticket) bk_ticket_end(broker, lease->ticket, BK_AGAIN); /* whoever asks last has the place */
     a.user = lease->user;
     a.want = lease->want;
     if (!check_possible(&a, true) &&

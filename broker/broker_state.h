@@ -39,6 +39,7 @@ bk_lease *bk_lease_new(bk_broker *broker, const char *id, bk_user *user, bk_hold
 #define BK_RETURNED "returned"
 #define BK_EXITED   "holder exited"
 #define BK_TIME     "time is over"
+#define BK_AGAIN    "asked again" /* of a ticket: by another connection */
 #define BK_ENDS     4
 extern const char *const bk_ends[BK_ENDS];
 /* Tell and forget; `but` (may be NULL) is not told. */
@@ -78,6 +79,8 @@ struct bk_ticket {
 bk_ticket *bk_ticket_new(bk_broker *broker, bk_client *client, bk_user *user, bk_holder *holder,
                          const bk_want *want, bk_lease *lease);
 void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket);
+/* And tell its client, who waits for an event. */
+void bk_ticket_end(bk_broker *broker, bk_ticket *ticket, const char *why);
 /* Give what is free to those who wait. */
 void bk_queue_run(bk_broker *broker);
 unsigned bk_queue_position(bk_broker *broker, const bk_ticket *ticket);

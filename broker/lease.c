@@ -170,7 +170,7 @@ static unsigned end_of(const char *why)
 void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client *but)
 {
     tell(broker, lease, "ended", "why", json_string(why), but);
-    if (lease->ticket) bk_ticket_drop(broker, lease->ticket);
+    if (lease->ticket) bk_ticket_end(broker, lease->ticket, why);
     for (bk_link *link = lease->links, *next; link; link = next) {
         next = link->lnext;
         bk_link_drop(link);
@@ -196,6 +196,11 @@ void bk_lease_hold(bk_broker *broker, bk_lease *lease, bk_holder *holder)
     holder_unlink(lease);
     holder->uses++;
     holder_link(lease, holder);
+    if (lease->ticket) { /* its wait does not end with who held it before */
+        holder->uses++;
+        bk_holder_release(broker, lease->ticket->holder);
+        lease->ticket->holder = holder;
+    }
     bk_holder_release(broker, before);
     broker->changed = true;
     bk_journal_put(broker, lease);

@@ -43,7 +43,10 @@ static json_t *return_ticket(bk_broker *broker, bk_client *client, const char *i
         return bk_refuse(broker, "unknown",
                          "You have no such ticket: it was granted, given up, or another's.");
     }
-    bk_ticket_drop(broker, ticket);
+    if (ticket->client == client)
+        bk_ticket_drop(broker, ticket); /* who gives it up knows */
+    else
+        bk_ticket_end(broker, ticket, BK_RETURNED);
     return fine();
 }
 

@@ -157,6 +157,68 @@ static void test_park_not(void **state)
     rig_close(&broker);
 }
 
+static bool ended_ticket(bk_client *client, const char *ticket, const char *why)
+{
+    json_t *event = rig_next(client);
+    return event && strcmp(rig_text(event, "event"), "ended") == 0 &&
+           strcmp(rig_text(event, "ticket"), ticket) == 0 && strcmp(rig_text(event, "why"), why) == 0;
+}
+
+/* Nobody waits for a ticket that is not there any more. */
+static void test_told_of_tickets(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *second = rig_client(&broker, ALICE),
+              *third = rig_client(&broker, ALICE), *root = rig_client(&broker, 0);
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'profile':'gpu'}");
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease);
+    rig_lease(&broker, root, "", "'want':{'kind':'gpu'}");
+    char first[64], again[64];
+    json_t *waits = rig_ask(&broker, second, "{'op':'resume','lease':'%s'}", lease);
+    snprintf(first, sizeof first, "%s", rig_text(waits, "ticket"));
+    waits = rig_ask(&broker, third, "{'op':'resume','lease':'%s'}", lease);
+    snprintf(again, sizeof again, "%s", rig_text(waits, "ticket"));
+    assert_true(ended_ticket(second, first, "asked again"));
+    rig_later(&broker, 950);
+    rig_next(alice); /* the warning */
+    rig_later(&broker, 100);
+    assert_true(ended_ticket(third, again, "time is over"));
+    assert_true(is_event(alice, "ended", lease));
+    /* An administrator ends the wait of somebody else. */
+    const char *asked = rig_lease(&broker, second, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    assert_true(fine(rig_ask(&broker, root, "{'op':'return','ticket':'%s'}", asked)));
+    assert_true(ended_ticket(second, asked, "returned"));
+    asked = rig_lease(&broker, second, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    assert_true(fine(rig_ask(&broker, second, "{'op':'return','ticket':'%s'}", asked)));
+    assert_null(rig_next(second)); /* who has given it up knows */
+    rig_close(&broker);
+}
+
+/* Who adopts a lease that waits to be resumed takes the wait over, too. */
+static void test_adopt_while_waiting(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *kernel = rig_client(&broker, ALICE),
+              *root = rig_client(&broker, 0);
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease);
+    const char *other = rig_lease(&broker, root, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, kernel, "{'op':'resume','lease':'%s'}", lease);
+    assert_true(fine(
+        rig_ask(&broker, root, "{'op':'adopt','lease':'%s','holder':{'pid':%d}}", lease, (int)kernel->pid)));
+    rig_kill(alice->pid);
+    bk_holder *before = alice->holder;
+    before->source.ready(&broker, &before->source, 1);
+    rig_later(&broker, 1);
+    assert_true(fine(rig_ask(&broker, root, "{'op':'return','lease':'%s'}", other)));
+    assert_true(is_event(kernel, "granted", lease));
+    rig_close(&broker);
+}
+
 static void test_others(void **state)
 {
     (void)state;
@@ -320,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_park),         cmocka_unit_test(test_park_not),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_unread),       cmocka_unit_test(test_watch_behind_an_answer)};
+        cmocka_unit_test(test_unread),       cmocka_unit_test(test_watch_behind_an_answer),
+        cmocka_unit_test(test_told_of_tickets), cmocka_unit_test(test_adopt_while_waiting)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
