@@ -115,6 +115,8 @@ struct bk_client {
 
 /* Queue a packet, *taken*; at the end of the turn it is sent. A client that has too many is closed. */
 void bk_client_send(bk_broker *broker, bk_client *client, json_t *packet);
+/* Send what waits at the end of the turn, when the journal is written. */
+void bk_client_flush_later(bk_broker *broker, bk_client *client);
 /* "changed", unless one waits for it already. An answer that waits may be older than the change. */
 void bk_client_news(bk_broker *broker, bk_client *client);
 void bk_client_close(bk_broker *broker, bk_client *client);

@@ -102,7 +102,8 @@ static void client_ready(bk_broker *broker, bk_source *source, uint32_t events)
 {
     bk_client *client = (bk_client *)source;
     char bytes[BK_PACKET_MOST + 1];
-    if (events & EPOLLOUT) client_flush(broker, client);
+    /* Not now: among what waits may be what this turn has changed, and the journal does not have that yet. */
+    if (events & EPOLLOUT) bk_client_flush_later(broker, client);
     /* EPOLLHUP alone: what it sent before it left is still there to be read. */
     for (unsigned i = 0;
          i < PACKETS_A_TURN && !client->closed && !client->overflown && events & ~(uint32_t)EPOLLOUT; i++) {

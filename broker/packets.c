@@ -37,8 +37,7 @@ json_t *bk_refuse(bk_broker *broker, const char *code, const char *format, ...)
     return json_pack("{sbssss}", "ok", 0, "code", code, "error", broker->sentence);
 }
 
-/* Have it flushed at the end of the turn. */
-static void flush_later(bk_broker *broker, bk_client *client)
+void bk_client_flush_later(bk_broker *broker, bk_client *client)
 {
     if (client->queued) return;
     client->queued = true;
@@ -77,7 +76,7 @@ static void packet_send(bk_broker *broker, bk_client *client, json_t *object, bo
     else if (packet)
         packet->size = json_dumpb(object, packet->bytes, size, JSON_COMPACT);
     json_decref(object);
-    flush_later(broker, client);
+    bk_client_flush_later(broker, client);
     if (!packet || packet->size != size) {
         free(packet);
         /* It is closed when it is flushed: whoever sends may be walking over the clients. */
