@@ -108,7 +108,7 @@ class Broker:
 
     def metrics(self):
         """The broker's figures, as Prometheus wants them."""
-        return self.request("metrics")["text"]
+        return self.request("metrics")["metrics"]
 
     def lease(self, profile=None, *, kind=None, devices=None, parts=None, memory=None, seconds=None, holder=None,
               user=None, label=None, wait=False, timeout=None, waiting=None):
@@ -211,6 +211,8 @@ class Broker:
             raise BrokerError(f"no device became free within {timeout:g} s", "timeout")
         if event["event"] == "given up":
             raise BrokerError("the place in the queue was given up", "given-up")
+        if event["event"] == "ended":
+            raise BrokerError(f"the wait has ended: {event.get('why', 'the broker does not say why')}", "gone")
         return Lease(event)
 
     def give_up(self, ticket):
