@@ -91,6 +91,18 @@ def test_two_kernels_of_a_lease_park_together(asker, make_kernel, gate):
     assert all(kernel.finish(cell).status == "ok" for kernel, cell in cells)
 
 
+def test_a_kernel_that_ends_keeps_nothing_parked_by_its_siblings(asker, make_kernel):
+    """One of two cannot park. Once it has ended, what the other one has parked is free."""
+    lease, first = leased(asker, make_kernel)
+    second = make_kernel(DRUPE_LEASE=lease.id, DRUPE_BROKER=asker.path)
+    assert first.run(SETUP).status == "ok"
+    assert second.run(SETUP + "\nimport numpy\nview = numpy.from_dlpack(x)").status == "ok"
+    ticket = asker.request("lease", want={"profile": "whole"}, wait=True)["ticket"]
+    until(lambda: state(first) == "parked" and lease_of(second)["body"]["holds"], "one that parks, one that cannot")
+    second.close()
+    assert granted(asker)["ticket"] == ticket
+
+
 def test_a_killed_broker_loses_nothing(one, asker, make_kernel):
     _, kernel = leased(asker, make_kernel)
     assert kernel.run(SETUP).status == "ok"
