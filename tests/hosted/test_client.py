@@ -107,6 +107,24 @@ def test_a_wait_that_the_broker_ends(broker, daemon, sleeper):
     assert said == [("gone", "the wait has ended: holder exited")]
 
 
+@pytest.mark.parametrize("when", ["waits", "granted"])
+def test_who_is_interrupted_waits_no_more(broker, daemon, when):
+    """The broker would grant it to this process, which would not know."""
+    held = broker.lease("two-gpus")
+
+    def interrupt(_place, _ticket):
+        if when == "granted":
+            broker.give_back(held.id)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broker.lease("one-gpu", wait=True, waiting=interrupt)
+    assert broker.list()["queue"] == 0
+    if when == "waits":
+        broker.give_back(held.id)
+    daemon.free(2)
+
+
 def test_figures(broker):
     broker.lease("one-gpu")
     assert "drupe_broker_leases 1\n" in broker.metrics()

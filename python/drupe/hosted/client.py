@@ -4,6 +4,7 @@ One packet of the socket is one JSON object. Answers carry the tag of their requ
 threads may use one Broker: whoever waits while nobody else reads is the reader, and hands the others what is theirs.
 """
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -126,7 +127,7 @@ class Broker:
 
     def resume(self, lease, timeout=None, waiting=None):
         """Get devices for a parked lease again; they may be others than before."""
-        return self._granted(self.request("resume", lease=lease), timeout, waiting)
+        return self._granted(self.request("resume", lease=lease), timeout, waiting, resumes=True)
 
     def adopt(self, lease, pid):
         """Another process holds the lease from now on."""
@@ -193,13 +194,19 @@ class Broker:
                                   "closed")
             return self._socket.fileno()
 
-    def _granted(self, answer, timeout, waiting):
+    def _granted(self, answer, timeout, waiting, resumes=False):
         if "waiting" not in answer:
             return Lease(answer)
         ticket = answer["ticket"]
-        if waiting is not None:
-            waiting(answer["waiting"], ticket)
-        event = self._wait(lambda: self._take(ticket), timeout, self._socket)
+        try:
+            if waiting is not None:
+                waiting(answer["waiting"], ticket)
+            event = self._wait(lambda: self._take(ticket), timeout, self._socket)
+        except BrokerError:
+            raise  # the connection is gone, and the place with it; or the caller gives it up
+        except BaseException:  # Ctrl-C: nobody would know of what is granted
+            self._withdraw(ticket, resumes)
+            raise
         if event is None:
             try:
                 self.give_back(ticket=ticket)
@@ -214,6 +221,17 @@ class Broker:
         if event["event"] == "ended":
             raise BrokerError(f"the wait has ended: {event.get('why', 'the broker does not say why')}", "gone")
         return Lease(event)
+
+    def _withdraw(self, ticket, resumes):
+        """Give up a place in the queue, or what was granted just now: a lease, or the devices of one."""
+        try:
+            self.give_back(ticket=ticket)
+        except BrokerError:
+            with self._state:
+                event = self._take(ticket)
+            if event is not None and event["event"] == "granted":
+                with contextlib.suppress(BrokerError):
+                    self.parked(event["lease"]) if resumes else self.give_back(event["lease"])
 
     def give_up(self, ticket):
         """End the wait of another thread. It raises BrokerError, or has its lease when that came first."""
@@ -304,9 +322,9 @@ class Broker:
     def _read(self, used, left):
         """Called with the lock, which is free while this thread waits for one packet."""
         self._reading = True
-        self._state.release()
         packet = None
         try:
+            self._state.release()
             poll = select.poll()
             poll.register(used, select.POLLIN)
             if poll.poll(None if left is None else max(0, left) * 1000 + 1):
