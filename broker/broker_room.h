@@ -138,10 +138,10 @@ json_t *bk_environment(const bk_broker *broker, const bk_holding *holding, const
 
 /* --- Who: user.c ---------------------------------------------------------------------------------------- */
 
-/* A user is a name: a hub's users need no account. A user id without a name is known by its digits. */
+/* A user is a name: a hub's users need no account. A user id without a name is that of whose range of ids it
+ * is in (/etc/subuid), or known by its digits. */
 struct bk_user {
     char *name;
-    uid_t uid;
     bool admin;
     uint64_t groups; /* bits of config.groups, looked up at `looked` */
     double looked;

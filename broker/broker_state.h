@@ -200,6 +200,7 @@ struct bk_broker {
     int epoll, listener, signals, spare;
     bool peer_pidfds; /* the system tells the pidfd of a peer */
     char *socket;
+    const char *subuids; /* the file of ranges of user ids: /etc/subuid */
     bk_source listening, signalling;
     bk_journal journal;
     bk_counts counts;

@@ -130,6 +130,7 @@ drupe_status bk_broker_open(bk_broker *broker, bk_config *config)
     broker->listener = broker->signals = broker->spare = -1;
     broker->journal.folder = broker->journal.fd = broker->journal.lock = broker->journal.accounting = -1;
     broker->last_ticket = &broker->first_ticket;
+    broker->subuids = "/etc/subuid";
     broker->due = broker->queue_due = broker->stall_due = INFINITY;
     broker->offset = clock_now(CLOCK_REALTIME) - clock_now(CLOCK_BOOTTIME);
     bk_clock(broker);

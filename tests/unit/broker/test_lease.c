@@ -2,6 +2,7 @@
 #include "broker_rig.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static const char machine[] =
     "{'devices':[{'id':'g0','kind':'gpu','memory':1000},{'id':'c','kind':'cpu','parts':4,'memory':400}],"
@@ -219,6 +220,31 @@ static void test_adopt_while_waiting(void **state)
     rig_close(&broker);
 }
 
+/* Who may use the user ids of a range in containers is one user with all of them, however many ask. */
+static void test_ids_of_one_user(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    char path[] = "/tmp/drupe-subuid-XXXXXX";
+    int fd = mkstemp(path);
+    static const char ranges[] = "# ranges\n0:3000000:10\nroot:4000000:10\n60001:2000000:10\nx\n";
+    assert_int_equal(write(fd, ranges, sizeof ranges - 1), sizeof ranges - 1);
+    close(fd);
+    rig_open(&broker, "{'devices':[{'id':'c','kind':'cpu','parts':4}],'admins':['root'],"
+                      "'quotas':{'user':{'*':{'devices':0.25}}}}");
+    broker.subuids = path;
+    bk_client *alice = rig_client(&broker, ALICE), *hers = rig_client(&broker, 2000003),
+              *past = rig_client(&broker, 2000010), *system = rig_client(&broker, 3000001);
+    assert_ptr_equal(hers->user, alice->user);
+    assert_string_equal(past->user->name, "2000010");
+    assert_string_equal(system->user->name, "3000001"); /* root's ranges are other people's containers */
+    assert_string_equal(rig_client(&broker, 4000001)->user->name, "4000001");
+    rig_lease(&broker, alice, "", "'want':{'kind':'cpu','parts':1}");
+    rig_lease(&broker, hers, "quota", "'want':{'kind':'cpu','parts':1}");
+    unlink(path);
+    rig_close(&broker);
+}
+
 static void test_others(void **state)
 {
     (void)state;
@@ -383,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_unread),       cmocka_unit_test(test_watch_behind_an_answer),
-        cmocka_unit_test(test_told_of_tickets), cmocka_unit_test(test_adopt_while_waiting)};
+        cmocka_unit_test(test_told_of_tickets), cmocka_unit_test(test_adopt_while_waiting),
+        cmocka_unit_test(test_ids_of_one_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
