@@ -243,10 +243,10 @@ static void test_no_jump(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_jump),
-        cmocka_unit_test(test_least),        cmocka_unit_test(test_history),
-        cmocka_unit_test(test_patience),     cmocka_unit_test(test_patience_once),
-        cmocka_unit_test(test_resume_first), cmocka_unit_test(test_quota_waits),
-        cmocka_unit_test(test_leaving),      cmocka_unit_test(test_many)};
+        cmocka_unit_test(test_no_jump),       cmocka_unit_test(test_least),
+        cmocka_unit_test(test_history),       cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_patience_once), cmocka_unit_test(test_resume_first),
+        cmocka_unit_test(test_quota_waits),   cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

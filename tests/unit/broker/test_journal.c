@@ -349,9 +349,14 @@ static void test_damaged_stays_until_the_next(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {EACH(test_goes_on),    EACH(test_holder_gone),   EACH(test_torn),
-                                       EACH(test_damaged),    EACH(test_other_devices), EACH(test_compacts),
-                                       EACH(test_one_broker), EACH(test_accounts),
+    const struct CMUnitTest tests[] = {EACH(test_goes_on),
+                                       EACH(test_holder_gone),
+                                       EACH(test_torn),
+                                       EACH(test_damaged),
+                                       EACH(test_other_devices),
+                                       EACH(test_compacts),
+                                       EACH(test_one_broker),
+                                       EACH(test_accounts),
                                        EACH(test_written_before_sent),
                                        EACH(test_damaged_stays_until_the_next)};
     return cmocka_run_group_tests(tests, NULL, NULL);

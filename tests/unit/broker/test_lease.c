@@ -402,14 +402,20 @@ static void test_unread(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time),         cmocka_unit_test(test_extend),
-        cmocka_unit_test(test_holder),       cmocka_unit_test(test_holder_gone),
-        cmocka_unit_test(test_park),         cmocka_unit_test(test_park_not),
-        cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_unread),       cmocka_unit_test(test_watch_behind_an_answer),
-        cmocka_unit_test(test_told_of_tickets), cmocka_unit_test(test_adopt_while_waiting),
-        cmocka_unit_test(test_ids_of_one_user)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_time),
+                                       cmocka_unit_test(test_extend),
+                                       cmocka_unit_test(test_holder),
+                                       cmocka_unit_test(test_holder_gone),
+                                       cmocka_unit_test(test_park),
+                                       cmocka_unit_test(test_park_not),
+                                       cmocka_unit_test(test_others),
+                                       cmocka_unit_test(test_watch),
+                                       cmocka_unit_test(test_odd_requests),
+                                       cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_unread),
+                                       cmocka_unit_test(test_watch_behind_an_answer),
+                                       cmocka_unit_test(test_told_of_tickets),
+                                       cmocka_unit_test(test_adopt_while_waiting),
+                                       cmocka_unit_test(test_ids_of_one_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
