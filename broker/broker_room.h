@@ -151,6 +151,8 @@ struct bk_user {
     uint64_t held[BK_KINDS];
     double history[BK_KINDS][BK_SLOTS], total[BK_KINDS], accounted;
     int64_t slot;
+    uint64_t turn; /* of the loop, and how long its requests took in it */
+    double spent;
     double jumped_at; /* when one of its tickets was served by patience */
     /* Scratch of fair_queue.c, of the look with this number: one of its tickets goes by patience; its oldest
      * one's serial; what it used in the last hour. */

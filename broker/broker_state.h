@@ -187,7 +187,7 @@ struct bk_broker {
     double offset; /* of that clock to CLOCK_BOOTTIME */
     char boot[40]; /* the boot id */
     char tag[12];  /* begins the ids of this run */
-    uint64_t serial, pass, look;
+    uint64_t serial, pass, look, turn;
     drupe_map users, uids, leases, tickets, holders;
     bk_lease *first_lease;
     bk_ticket *first_ticket, **last_ticket;
@@ -215,6 +215,8 @@ void bk_turn_end(bk_broker *broker);
 drupe_status bk_run(bk_broker *broker) DRUPE_MUST_CHECK;
 drupe_status bk_signals(bk_broker *broker) DRUPE_MUST_CHECK;
 void bk_clock(bk_broker *broker);
+/* Seconds of a clock that runs within a turn, too. */
+double bk_seconds(void);
 /* One line for the administrator. */
 void bk_say(const char *format, ...) DRUPE_PRINTF(1, 2);
 /* NULL, or what does not hold, though it always must. For tests. */

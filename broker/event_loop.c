@@ -24,6 +24,11 @@ static double clock_now(clockid_t clock)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+double bk_seconds(void)
+{
+    return clock_now(CLOCK_MONOTONIC);
+}
+
 void bk_clock(bk_broker *broker)
 {
     broker->now = broker->offset + clock_now(CLOCK_BOOTTIME);
@@ -55,6 +60,7 @@ void bk_turn_end(bk_broker *broker)
     bk_journal_flush(broker);
     bk_clients_flush(broker);
     bk_clients_bury(broker);
+    broker->turn++;
     if (broker->now < broker->sweep_due) return;
     broker->sweep_due = broker->now + SWEEP_SECONDS;
     bk_users_sweep(broker, false);

@@ -319,6 +319,32 @@ static void test_written_before_sent(void **state)
     rig_close(&broker);
 }
 
+/* Many connections of one user get no more of a turn than one does. */
+static void test_turn_of_a_user(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    int ends[2][2];
+    start(&broker, machine);
+    bk_client *clients[2];
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends[i]), 0);
+        clients[i] = bk_client_new(&broker, ends[i][0], rig_process(), ALICE);
+    }
+    bk_client *bob = rig_client(&broker, BOB);
+    assert_int_equal(send(ends[1][1], "{\"op\":\"hello\"}", 14, 0), 14);
+    clients[0]->user->spent = 1; /* the first one's requests took so long */
+    clients[0]->user->turn = broker.turn;
+    clients[1]->source.ready(&broker, &clients[1]->source, EPOLLIN);
+    assert_null(clients[1]->first);
+    rig_ask(&broker, bob, "{'op':'hello'}"); /* and ends the turn */
+    clients[1]->source.ready(&broker, &clients[1]->source, EPOLLIN);
+    assert_non_null(clients[1]->first);
+    assert_true(clients[1]->user->spent > 0 && clients[1]->user->spent < 1);
+    for (unsigned i = 0; i < 2; i++) close(ends[i][1]);
+    rig_close(&broker);
+}
+
 /* At no moment is there no journal: who died between would have forgotten all leases. */
 static void test_damaged_stays_until_the_next(void **state)
 {
@@ -357,6 +383,7 @@ int main(void)
                                        EACH(test_compacts),
                                        EACH(test_one_broker),
                                        EACH(test_accounts),
+                                       EACH(test_turn_of_a_user),
                                        EACH(test_written_before_sent),
                                        EACH(test_damaged_stays_until_the_next)};
     return cmocka_run_group_tests(tests, NULL, NULL);
