@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARK_MOST  16   /* asks for which leases are parked at a time */
+#define PARK_MOST  16   /* asks of each kind for which leases are parked at a time */
 #define PARK_AGAIN 10.0 /* seconds until another lease is asked when one that was asked does not park */
 
 /* --- Subscriptions -------------------------------------------------------------------------------------- */
@@ -279,19 +279,19 @@ static void park_for(bk_broker *broker, const bk_ticket *ticket)
 /* For those who wait longest; more are looked at when these are served. */
 void bk_park_look(bk_broker *broker)
 {
-    unsigned count = 0;
+    unsigned counts[BK_KINDS] = {0};
     bool any = false, ever;
     if (broker->nidle == 0 || !broker->first_ticket) return;
     for (const bk_lease *lease = broker->first_lease; lease && !any; lease = lease->next) {
         any = parkable(broker, lease);
     }
-    for (const bk_ticket *ticket = broker->first_ticket; any && ticket && count < PARK_MOST;
-         ticket = ticket->next) {
+    for (const bk_ticket *ticket = broker->first_ticket; any && ticket; ticket = ticket->next) {
+        if (counts[ticket->want.kind] == PARK_MOST) continue;
         /* A quota keeps it waiting: that somebody parks would not help. */
         uint64_t amount = bk_want_amount(broker, &ticket->want);
         if (bk_user_over(broker, ticket->user, amount, true, &ever)) continue;
         park_for(broker, ticket);
-        count++;
+        counts[ticket->want.kind]++;
     }
 }
 

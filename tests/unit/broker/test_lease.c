@@ -138,6 +138,25 @@ static void test_park(void **state)
     rig_close(&broker);
 }
 
+/* However many wait for something else, who waits for what is idle has it asked for. */
+static void test_park_behind_others(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, "{'devices':[{'id':'g','kind':'gpu'},{'id':'a','kind':'accelerator'}],'idle':50}");
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB),
+              *carol = rig_client(&broker, CAROL);
+    rig_lease(&broker, alice, "", "'want':{'kind':'accelerator'}");
+    for (unsigned i = 0; i < 40; i++)
+        rig_lease(&broker, alice, "waiting", "'want':{'kind':'accelerator'},'wait':true");
+    const char *lease = rig_lease(&broker, carol, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, carol, "{'op':'idle','lease':'%s'}", lease);
+    rig_lease(&broker, bob, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    rig_later(&broker, 60);
+    assert_true(is_event(carol, "park", lease));
+    rig_close(&broker);
+}
+
 /* Not who is busy again, and not before its time. */
 static void test_park_not(void **state)
 {
@@ -416,6 +435,7 @@ int main(void)
                                        cmocka_unit_test(test_watch_behind_an_answer),
                                        cmocka_unit_test(test_told_of_tickets),
                                        cmocka_unit_test(test_adopt_while_waiting),
-                                       cmocka_unit_test(test_ids_of_one_user)};
+                                       cmocka_unit_test(test_ids_of_one_user),
+                                       cmocka_unit_test(test_park_behind_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
