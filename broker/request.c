@@ -80,7 +80,11 @@ static json_t *subscribe(bk_broker *broker, bk_client *client, const json_t *req
     json_t *refusal;
     bk_lease *lease = bk_ask_mine(broker, client, request, &refusal);
     if (!lease) return refusal;
-    if (bk_link_add(broker, client, lease)) return fine();
+    if (bk_link_add(broker, client, lease)) {
+        lease->asked_at = 0; /* whoever heard `park` may be gone: it is said again */
+        broker->look_park = true;
+        return fine();
+    }
     return bk_refuse(broker, "limit", "A connection hears of %u leases at most.",
                      broker->limits.subscriptions);
 }

@@ -138,6 +138,25 @@ static void test_park(void **state)
     rig_close(&broker);
 }
 
+/* Who lost the connection on which `park` was said hears it on the next. */
+static void test_park_again(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'profile':'gpu'},'holder':null");
+    rig_ask(&broker, alice, "{'op':'idle','lease':'%s'}", lease);
+    rig_later(&broker, 60);
+    rig_lease(&broker, bob, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    assert_true(is_event(alice, "park", lease));
+    bk_client_close(&broker, alice);
+    bk_client *again = rig_client(&broker, ALICE);
+    assert_true(fine(rig_ask(&broker, again, "{'op':'subscribe','lease':'%s'}", lease)));
+    assert_true(is_event(again, "park", lease));
+    rig_close(&broker);
+}
+
 /* However many wait for something else, who waits for what is idle has it asked for. */
 static void test_park_behind_others(void **state)
 {
@@ -436,6 +455,7 @@ int main(void)
                                        cmocka_unit_test(test_told_of_tickets),
                                        cmocka_unit_test(test_adopt_while_waiting),
                                        cmocka_unit_test(test_ids_of_one_user),
-                                       cmocka_unit_test(test_park_behind_others)};
+                                       cmocka_unit_test(test_park_behind_others),
+                                       cmocka_unit_test(test_park_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
