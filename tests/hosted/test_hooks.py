@@ -51,6 +51,20 @@ def test_without_a_choice_it_is_the_first_profile(broker):
     asyncio.run(scene())
 
 
+def test_servers_have_names_of_any_kind(broker):
+    async def scene(name):
+        spawner = Spawner()
+        spawner.name = name
+        await pre_spawn_hook(spawner)
+        [lease] = held(broker)
+        await post_stop_hook(spawner)
+        return lease["label"]
+
+    assert asyncio.run(scene("second")) == "server second"
+    assert asyncio.run(scene("\U0001f4c8" * 100)) == "server " + "\U0001f4c8" * 30  # 128 bytes at most
+    assert asyncio.run(scene("a\nb")) == "server a?b"
+
+
 def test_a_refusal_is_told_to_the_user(broker, daemon, monkeypatch):
     async def refused(profile):
         spawner = Spawner(profile)

@@ -42,8 +42,8 @@ async def pre_spawn_hook(spawner):
     session.names = ()  # of the variables that are set
     try:
         profile = chosen_profile(spawner.user_options) or await in_thread(_first_profile, session.broker)
-        lease = await session.ask(profile=profile, user=spawner.user.name, label=f"server {spawner.name}".strip(),
-                                  wait=True, timeout=wait_limit())
+        lease = await session.ask(profile=profile, user=spawner.user.name, label=_label(spawner.name), wait=True,
+                                  timeout=wait_limit())
     except BrokerError as error:
         await post_stop_hook(spawner)
         raise _refused(error) from error
@@ -51,6 +51,12 @@ async def pre_spawn_hook(spawner):
     session.names = tuple(lease.env)
     spawner.log.info("%s has lease %s: %s", spawner.user.name, lease.id, lease.title)
     session.adopting = asyncio.create_task(_adopt(spawner, session))
+
+
+def _label(name):
+    """What the broker shows: a line of 128 bytes at most, while users name their servers as they like."""
+    text = "".join(one if one.isprintable() else "?" for one in f"server {name}".strip())
+    return text.encode()[:128].decode(errors="ignore")
 
 
 def _first_profile(broker):
