@@ -465,7 +465,7 @@ def _wait_for_siblings(begin, line):
         if not told and time.monotonic() - since > _SIBLING:
             line.show("Waiting for a device, behind another notebook of this session. Interrupt the cell to give up.")
             told = True
-        time.sleep(_STEP)
+        time.sleep(10 * _STEP if told else _STEP)
 
 
 def _pauses():
