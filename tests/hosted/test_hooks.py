@@ -101,8 +101,13 @@ def test_containers_hold_leases_by_their_process(broker, sleeper):
     class Docker(Spawner):
         object_id = "container"
 
+        asked = 0
+
         async def docker(self, method, container):
             assert (method, container) == ("inspect_container", "container")
+            self.asked += 1
+            if self.asked == 1:
+                raise OSError("Docker is restarted")
             return {"State": {"Pid": process.pid}}
 
     async def scene():

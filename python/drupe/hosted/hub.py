@@ -79,9 +79,16 @@ def _refused(error):
 
 async def _adopt(spawner, session):
     """Give the lease to the server's process as soon as there is one."""
+    told = None
     while spawner.drupe is session:
-        pid = await server_pid(spawner)
-        if pid:
+        try:
+            pid = await server_pid(spawner)
+        except Exception as error:  # of Docker: if the hub kept the lease, it would end with the hub and not the server
+            pid = 0
+            if str(error) != told:
+                spawner.log.warning("the process of %s is not known yet: %s", spawner.user.name, error)
+            told = str(error)
+        if pid and spawner.drupe is session:
             try:
                 await session.adopt(pid)
                 spawner.log.info("process %d holds the lease of %s", pid, spawner.user.name)
