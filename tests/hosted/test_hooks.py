@@ -120,6 +120,22 @@ def test_containers_hold_leases_by_their_process(broker, sleeper):
     asyncio.run(scene())
 
 
+def test_a_broker_that_is_away_when_the_server_starts(broker, daemon, sleeper, caplog):
+    async def scene():
+        spawner, process = Spawner("one-gpu"), sleeper()
+        await pre_spawn_hook(spawner)
+        daemon.kill()
+        spawner.pid = process.pid
+        while "does not hold its lease yet" not in caplog.text:
+            await asyncio.sleep(0.01)
+        daemon.start()
+        await spawner.drupe.adopting
+        with Broker(daemon.socket) as again:
+            assert held(again)[0]["pid"] == process.pid
+
+    asyncio.run(scene())
+
+
 def test_a_user_sees_sums_of_others(broker, daemon):
     broker.lease("one-gpu", user="dhbert", label="the secret project")
     broker.lease("half-cpu", user="dhanna")

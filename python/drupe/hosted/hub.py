@@ -17,6 +17,7 @@ from drupe.hosted.session import Session, in_thread
 
 WAIT = 600.0  # seconds for a device; DRUPE_LEASE_WAIT sets another limit
 STEP = 0.05  # seconds between two looks whether the server has a process
+_AWAY = ("closed", "timeout", "unreachable")  # codes of a broker that may be back soon
 
 
 def wait_limit():
@@ -83,18 +84,18 @@ async def _adopt(spawner, session):
     while spawner.drupe is session:
         try:
             pid = await server_pid(spawner)
-        except Exception as error:  # of Docker: if the hub kept the lease, it would end with the hub and not the server
-            pid = 0
-            if str(error) != told:
-                spawner.log.warning("the process of %s is not known yet: %s", spawner.user.name, error)
-            told = str(error)
-        if pid and spawner.drupe is session:
-            try:
+            if pid and spawner.drupe is session:
                 await session.adopt(pid)
                 spawner.log.info("process %d holds the lease of %s", pid, spawner.user.name)
-            except BrokerError as error:
-                spawner.log.warning("process %d cannot hold the lease of %s: %s", pid, spawner.user.name, error)
-            return
+                return
+        except Exception as error:
+            if str(error) != told:
+                spawner.log.warning("the server of %s does not hold its lease yet: %s", spawner.user.name, error)
+            told = str(error)
+            # While the hub keeps the lease, it would end with the hub and not with the server: so it tries again when
+            # Docker or the broker may be back.
+            if isinstance(error, BrokerError) and error.code not in _AWAY:
+                return
         await asyncio.sleep(STEP)
 
 
