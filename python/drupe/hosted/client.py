@@ -69,12 +69,14 @@ def device_title(device):
 class Broker:
     """A connection to drupe-broker. It is made with the first request, and made again once the broker has restarted.
 
-    Each method waits `timeout` seconds for its answer, and raises BrokerError when there is none.
+    Each method waits `timeout` seconds for its answer, and raises BrokerError when there is none. Who hears events
+    says reconnect=False: nothing is subscribed on a new connection, so it is made by connect() alone.
     """
 
-    def __init__(self, path=None, timeout=TIMEOUT):
+    def __init__(self, path=None, timeout=TIMEOUT, *, reconnect=True):
         self.path = path or default_path()
         self.timeout = timeout
+        self._reconnects = reconnect
         self._tags = itertools.count(1)
         self._state = threading.Condition()
         self._socket = None
@@ -258,6 +260,13 @@ class Broker:
         with self._state:
             self._drop(self._socket)
 
+    def connect(self):
+        """Make a new connection; the events of the one before are forgotten."""
+        with self._state:
+            self._drop(self._socket)
+            self._events.clear()
+            self._socket = self._connect()
+
     def _drop(self, used):
         """Under the lock: nothing more comes from this socket. Who reads it is woken by shutdown()."""
         if used is None or self._socket is not used:
@@ -282,10 +291,15 @@ class Broker:
             raise BrokerError(f"cannot reach the broker at {self.path}: {why}", "unreachable") from error
         return new
 
+    def _closed(self):
+        return BrokerError(f"the broker at {self.path} has closed the connection. Leases stay; ask again", "closed")
+
     def _send(self, packet):
         """Returns the socket it went by. A connection that broke since the last request is made anew, once."""
         for first in (True, False):
             with self._state:
+                if self._socket is None and not self._reconnects:
+                    raise self._closed()
                 if self._socket is None:
                     self._socket = self._connect()
                 used = self._socket
@@ -295,6 +309,8 @@ class Broker:
             except OSError as error:
                 with self._state:
                     self._drop(used)
+                if not self._reconnects:
+                    raise self._closed() from error
                 if not first or isinstance(error, TimeoutError):
                     raise BrokerError(f"the broker at {self.path} takes no requests: {error}", "unreachable") from error
 
@@ -308,8 +324,7 @@ class Broker:
                 if value is not None:
                     return value
                 if used is None or self._socket is not used:
-                    raise BrokerError(f"the broker at {self.path} has closed the connection. Leases stay; ask again",
-                                      "closed")
+                    raise self._closed()
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left < 0 and looked:
                     return None

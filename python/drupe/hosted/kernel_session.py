@@ -50,7 +50,7 @@ class Session:
     def __init__(self, lease, notebook, path=None):
         self.lease = str(lease)
         self._notebook = notebook
-        self._broker = Broker(path)
+        self._broker = Broker(path, reconnect=False)
         self._siblings = Siblings(lease)
         self._began = dict(os.environ)
         self._env = None  # the lease's, while it is known
@@ -272,6 +272,7 @@ class Session:
 
     def _join(self):
         """Listen to the lease, over a new connection."""
+        self._broker.connect()
         self._broker.subscribe(self.lease)
         self._broker.watch()
         self._told = None
