@@ -49,8 +49,9 @@ static bool plain(const json_t *object, const char *key, const char **text)
         return false;
     }
     *text = json_string_value(value);
-    for (const char *at = *text; *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 127) return false;
+    for (const unsigned char *at = (const unsigned char *)*text; *at; at++) {
+        /* U+0080 to U+009F are controls, too: one of them begins what moves an administrator's terminal. */
+        if (*at < ' ' || *at == 127 || (*at == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)) return false;
     }
     return true;
 }

@@ -390,6 +390,7 @@ static void test_odd_requests(void **state)
                                          {"{'op':'lease','want':{},'seconds':0}", "bad"},
                                          {"{'op':'lease','want':{},'seconds':'1'}", "bad"},
                                          {"{'op':'lease','want':{},'label':'a\\n'}", "bad"},
+                                         {"{'op':'lease','want':{},'label':'a\\u009b'}", "bad"},
                                          {"{'op':'lease','want':{},'holder':1}", "bad"},
                                          {"{'op':'return'}", "bad"},
                                          {"{'op':'return','ticket':'1'}", "unknown"}};
