@@ -49,8 +49,9 @@ static bool plain(const json_t *object, const char *key, const char **text)
         return false;
     }
     *text = json_string_value(value);
-    for (const char *at = *text; *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 127) return false;
+    for (const unsigned char *at = (const unsigned char *)*text; *at; at++) {
+        /* U+0080 to U+009F are controls, too: one of them begins what moves an administrator's terminal. */
+        if (*at < ' ' || *at == 127 || (*at == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)) return false;
     }
     return true;
 }
@@ -264,7 +265,7 @@ json_t *bk_ask_resume(bk_broker *broker, bk_client *client, const json_t *reques
         return object;
     }
     if (lease->ticket && lease->ticket->client == client) return waiting(broker, lease->ticket);
-    if (lease->ticket) bk_ticket_drop(broker, lease->ticket); /* whoever asks last is told */
+    if (lease->ticket) bk_ticket_end(broker, lease->ticket, BK_AGAIN); /* whoever asks last has the place */
     a.user = lease->user;
     a.want = lease->want;
     if (!check_possible(&a, true) &&

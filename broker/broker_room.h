@@ -138,10 +138,10 @@ json_t *bk_environment(const bk_broker *broker, const bk_holding *holding, const
 
 /* --- Who: user.c ---------------------------------------------------------------------------------------- */
 
-/* A user is a name: a hub's users need no account. A user id without a name is known by its digits. */
+/* A user is a name: a hub's users need no account. A user id without a name is that of whose range of ids it
+ * is in (/etc/subuid), or known by its digits. */
 struct bk_user {
     char *name;
-    uid_t uid;
     bool admin;
     uint64_t groups; /* bits of config.groups, looked up at `looked` */
     double looked;
@@ -151,6 +151,8 @@ struct bk_user {
     uint64_t held[BK_KINDS];
     double history[BK_KINDS][BK_SLOTS], total[BK_KINDS], accounted;
     int64_t slot;
+    uint64_t turn; /* of the loop, and how long its requests took in it */
+    double spent;
     double jumped_at; /* when one of its tickets was served by patience */
     /* Scratch of fair_queue.c, of the look with this number: one of its tickets goes by patience; its oldest
      * one's serial; what it used in the last hour. */

@@ -39,6 +39,7 @@ bk_lease *bk_lease_new(bk_broker *broker, const char *id, bk_user *user, bk_hold
 #define BK_RETURNED "returned"
 #define BK_EXITED   "holder exited"
 #define BK_TIME     "time is over"
+#define BK_AGAIN    "asked again" /* of a ticket: by another connection */
 #define BK_ENDS     4
 extern const char *const bk_ends[BK_ENDS];
 /* Tell and forget; `but` (may be NULL) is not told. */
@@ -78,6 +79,8 @@ struct bk_ticket {
 bk_ticket *bk_ticket_new(bk_broker *broker, bk_client *client, bk_user *user, bk_holder *holder,
                          const bk_want *want, bk_lease *lease);
 void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket);
+/* And tell its client, who waits for an event. */
+void bk_ticket_end(bk_broker *broker, bk_ticket *ticket, const char *why);
 /* Give what is free to those who wait. */
 void bk_queue_run(bk_broker *broker);
 unsigned bk_queue_position(bk_broker *broker, const bk_ticket *ticket);
@@ -89,6 +92,7 @@ bool bk_queue_wants(const bk_broker *broker, const bk_lease *lease);
 typedef struct bk_packet {
     struct bk_packet *next;
     size_t size;
+    bool news; /* "changed" */
     char bytes[];
 } bk_packet;
 
@@ -111,6 +115,10 @@ struct bk_client {
 
 /* Queue a packet, *taken*; at the end of the turn it is sent. A client that has too many is closed. */
 void bk_client_send(bk_broker *broker, bk_client *client, json_t *packet);
+/* Send what waits at the end of the turn, when the journal is written. */
+void bk_client_flush_later(bk_broker *broker, bk_client *client);
+/* "changed", unless one waits for it already. An answer that waits may be older than the change. */
+void bk_client_news(bk_broker *broker, bk_client *client);
 void bk_client_close(bk_broker *broker, bk_client *client);
 /* For tests and for connections alike; NULL at a limit. */
 bk_client *bk_client_new(bk_broker *broker, int fd, pid_t pid, uid_t uid);
@@ -179,7 +187,7 @@ struct bk_broker {
     double offset; /* of that clock to CLOCK_BOOTTIME */
     char boot[40]; /* the boot id */
     char tag[12];  /* begins the ids of this run */
-    uint64_t serial, pass, look;
+    uint64_t serial, pass, look, turn;
     drupe_map users, uids, leases, tickets, holders;
     bk_lease *first_lease;
     bk_ticket *first_ticket, **last_ticket;
@@ -192,6 +200,7 @@ struct bk_broker {
     int epoll, listener, signals, spare;
     bool peer_pidfds; /* the system tells the pidfd of a peer */
     char *socket;
+    const char *subuids; /* the file of ranges of user ids: /etc/subuid */
     bk_source listening, signalling;
     bk_journal journal;
     bk_counts counts;
@@ -206,6 +215,8 @@ void bk_turn_end(bk_broker *broker);
 drupe_status bk_run(bk_broker *broker) DRUPE_MUST_CHECK;
 drupe_status bk_signals(bk_broker *broker) DRUPE_MUST_CHECK;
 void bk_clock(bk_broker *broker);
+/* Seconds of a clock that runs within a turn, too. */
+double bk_seconds(void);
 /* One line for the administrator. */
 void bk_say(const char *format, ...) DRUPE_PRINTF(1, 2);
 /* NULL, or what does not hold, though it always must. For tests. */

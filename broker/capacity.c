@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a share counts at least. One of a few bytes keeps the device from all who want it whole or in parts:
+ * if it counted nothing, no quota would bound how many devices somebody keeps so. */
+#define LEAST_SHARE (BK_UNIT / 64)
+
 bool bk_has_part(const bk_parts *parts, unsigned index)
 {
     return parts->words[index / 64] >> (index % 64) & 1;
@@ -53,7 +57,8 @@ static uint64_t amount_of(const bk_device *device, unsigned nparts, uint64_t mem
     if (nparts == device->parts) return BK_UNIT;
     if (nparts) return (uint64_t)BK_UNIT * nparts / (device->parts ? device->parts : 1);
     if (device->memory == 0) return 0;
-    return (uint64_t)((double)BK_UNIT * (double)memory / (double)device->memory);
+    uint64_t share = (uint64_t)((double)BK_UNIT * (double)memory / (double)device->memory);
+    return share > LEAST_SHARE ? share : LEAST_SHARE;
 }
 
 const char *bk_want_never(const bk_broker *broker, const bk_want *want)

@@ -21,6 +21,8 @@
 #define PACKETS_A_TURN 16
 #define ACCEPTS_A_TURN 64
 #define STALL_SECONDS  30.0
+#define TURN_SECONDS   0.005 /* of the requests of one user, by all connections: a list of much takes a while \
+                              */
 
 /* --- Sending -------------------------------------------------------------------------------------------- */
 
@@ -98,22 +100,36 @@ void bk_clients_flush(bk_broker *broker)
 
 /* --- Receiving ------------------------------------------------------------------------------------------ */
 
+/* False at the end of what has come. */
+static bool packet_take(bk_broker *broker, bk_client *client)
+{
+    char bytes[BK_PACKET_MOST + 1];
+    ssize_t got = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) return true;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (got > 0)
+        bk_request(broker, client, bytes, (size_t)got);
+    else
+        bk_client_close(broker, client);
+    return got > 0;
+}
+
 static void client_ready(bk_broker *broker, bk_source *source, uint32_t events)
 {
     bk_client *client = (bk_client *)source;
-    char bytes[BK_PACKET_MOST + 1];
-    if (events & EPOLLOUT) client_flush(broker, client);
+    bk_user *user = client->user;
+    /* Not now: among what waits may be what this turn has changed, and the journal does not have that yet. */
+    if (events & EPOLLOUT) bk_client_flush_later(broker, client);
+    if (!(events & ~(uint32_t)EPOLLOUT)) return;
+    if (user->turn != broker->turn) user->spent = 0;
+    user->turn = broker->turn;
     /* EPOLLHUP alone: what it sent before it left is still there to be read. */
-    for (unsigned i = 0;
-         i < PACKETS_A_TURN && !client->closed && !client->overflown && events & ~(uint32_t)EPOLLOUT; i++) {
-        ssize_t got = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-        if (got <= 0) {
-            bk_client_close(broker, client);
-            return;
-        }
-        bk_request(broker, client, bytes, (size_t)got);
+    for (unsigned i = 0; i < PACKETS_A_TURN && user->spent < TURN_SECONDS; i++) {
+        if (client->closed || client->overflown) return;
+        double begin = bk_seconds();
+        bool more = packet_take(broker, client);
+        user->spent += bk_seconds() - begin;
+        if (!more) return;
     }
 }
 

@@ -20,7 +20,8 @@ static void value_add(json_t *lists, const char *name, json_t *value)
 
 #define COUNT "{parts}"
 
-/* A variable's value: {parts} in it is the number of parts that were taken, for instance of a processor's threads. */
+/* A variable's value: {parts} in it is the number of parts that were taken, for instance of a processor's
+ * threads. */
 static void counted_add(json_t *lists, const char *name, json_t *value, const bk_take *take)
 {
     const char *text = json_string_value(value), *at = strstr(text, COUNT);

@@ -24,6 +24,11 @@ static double clock_now(clockid_t clock)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+double bk_seconds(void)
+{
+    return clock_now(CLOCK_MONOTONIC);
+}
+
 void bk_clock(bk_broker *broker)
 {
     broker->now = broker->offset + clock_now(CLOCK_BOOTTIME);
@@ -39,9 +44,7 @@ static void changed_tell(bk_broker *broker)
     broker->changed_at = broker->now;
     for (bk_client *client = broker->first_client, *next; client; client = next) {
         next = client->next;
-        /* Who has not read the last one needs no other. */
-        if (client->watches && !client->first)
-            bk_client_send(broker, client, json_pack("{ss}", "event", "changed"));
+        if (client->watches) bk_client_news(broker, client);
     }
 }
 
@@ -57,6 +60,7 @@ void bk_turn_end(bk_broker *broker)
     bk_journal_flush(broker);
     bk_clients_flush(broker);
     bk_clients_bury(broker);
+    broker->turn++;
     if (broker->now < broker->sweep_due) return;
     broker->sweep_due = broker->now + SWEEP_SECONDS;
     bk_users_sweep(broker, false);
@@ -132,6 +136,7 @@ drupe_status bk_broker_open(bk_broker *broker, bk_config *config)
     broker->listener = broker->signals = broker->spare = -1;
     broker->journal.folder = broker->journal.fd = broker->journal.lock = broker->journal.accounting = -1;
     broker->last_ticket = &broker->first_ticket;
+    broker->subuids = "/etc/subuid";
     broker->due = broker->queue_due = broker->stall_due = INFINITY;
     broker->offset = clock_now(CLOCK_REALTIME) - clock_now(CLOCK_BOOTTIME);
     bk_clock(broker);

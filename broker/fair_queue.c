@@ -49,11 +49,10 @@ static bool before(const bk_ticket *a, const bk_ticket *b)
 {
     if (a->first != b->first) return a->first;
     if (a->first) return a->serial < b->serial;
-    if (a->user != b->user) {
-        uint64_t x = a->user->held[a->want.kind], y = b->user->held[b->want.kind];
-        if (x != y) return x < y;
-        if (a->used < b->used || a->used > b->used) return a->used < b->used;
-    }
+    /* Of one user's, too: if these went by age alone, a heap of asks of several kinds would have no order. */
+    uint64_t x = a->user->held[a->want.kind], y = b->user->held[b->want.kind];
+    if (x != y) return x < y;
+    if (a->used < b->used || a->used > b->used) return a->used < b->used;
     return a->rank != b->rank ? a->rank < b->rank : a->serial < b->serial;
 }
 

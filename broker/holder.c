@@ -80,10 +80,7 @@ static void holder_ready(bk_broker *broker, bk_source *source, uint32_t events)
     while (holder->leases) bk_lease_end(broker, holder->leases, BK_EXITED, NULL);
     for (bk_ticket *ticket = broker->first_ticket, *next; ticket; ticket = next) {
         next = ticket->next;
-        if (ticket->holder != holder) continue;
-        json_t *packet = json_pack("{ssssss}", "event", "ended", "ticket", ticket->id, "why", BK_EXITED);
-        bk_client_send(broker, ticket->client, packet);
-        bk_ticket_drop(broker, ticket);
+        if (ticket->holder == holder) bk_ticket_end(broker, ticket, BK_EXITED);
     }
     if (holder->fd >= 0) {
         close(holder->fd); /* which takes it out of epoll, too */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARK_MOST  16   /* asks for which leases are parked at a time */
+#define PARK_MOST  16   /* asks of each kind for which leases are parked at a time */
 #define PARK_AGAIN 10.0 /* seconds until another lease is asked when one that was asked does not park */
 
 /* --- Subscriptions -------------------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static unsigned end_of(const char *why)
 void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client *but)
 {
     tell(broker, lease, "ended", "why", json_string(why), but);
-    if (lease->ticket) bk_ticket_drop(broker, lease->ticket);
+    if (lease->ticket) bk_ticket_end(broker, lease->ticket, why);
     for (bk_link *link = lease->links, *next; link; link = next) {
         next = link->lnext;
         bk_link_drop(link);
@@ -196,6 +196,11 @@ void bk_lease_hold(bk_broker *broker, bk_lease *lease, bk_holder *holder)
     holder_unlink(lease);
     holder->uses++;
     holder_link(lease, holder);
+    if (lease->ticket) { /* its wait does not end with who held it before */
+        holder->uses++;
+        bk_holder_release(broker, lease->ticket->holder);
+        lease->ticket->holder = holder;
+    }
     bk_holder_release(broker, before);
     broker->changed = true;
     bk_journal_put(broker, lease);
@@ -274,19 +279,19 @@ static void park_for(bk_broker *broker, const bk_ticket *ticket)
 /* For those who wait longest; more are looked at when these are served. */
 void bk_park_look(bk_broker *broker)
 {
-    unsigned count = 0;
+    unsigned counts[BK_KINDS] = {0};
     bool any = false, ever;
     if (broker->nidle == 0 || !broker->first_ticket) return;
     for (const bk_lease *lease = broker->first_lease; lease && !any; lease = lease->next) {
         any = parkable(broker, lease);
     }
-    for (const bk_ticket *ticket = broker->first_ticket; any && ticket && count < PARK_MOST;
-         ticket = ticket->next) {
+    for (const bk_ticket *ticket = broker->first_ticket; any && ticket; ticket = ticket->next) {
+        if (counts[ticket->want.kind] == PARK_MOST) continue;
         /* A quota keeps it waiting: that somebody parks would not help. */
         uint64_t amount = bk_want_amount(broker, &ticket->want);
         if (bk_user_over(broker, ticket->user, amount, true, &ever)) continue;
         park_for(broker, ticket);
-        count++;
+        counts[ticket->want.kind]++;
     }
 }
 

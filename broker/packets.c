@@ -37,8 +37,7 @@ json_t *bk_refuse(bk_broker *broker, const char *code, const char *format, ...)
     return json_pack("{sbssss}", "ok", 0, "code", code, "error", broker->sentence);
 }
 
-/* Have it flushed at the end of the turn. */
-static void flush_later(bk_broker *broker, bk_client *client)
+void bk_client_flush_later(bk_broker *broker, bk_client *client)
 {
     if (client->queued) return;
     client->queued = true;
@@ -57,7 +56,7 @@ static json_t *too_large(bk_broker *broker, json_t *object)
     return answer;
 }
 
-void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
+static void packet_send(bk_broker *broker, bk_client *client, json_t *object, bool news)
 {
     if (client->closed) {
         json_decref(object);
@@ -77,7 +76,7 @@ void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
     else if (packet)
         packet->size = json_dumpb(object, packet->bytes, size, JSON_COMPACT);
     json_decref(object);
-    flush_later(broker, client);
+    bk_client_flush_later(broker, client);
     if (!packet || packet->size != size) {
         free(packet);
         /* It is closed when it is flushed: whoever sends may be walking over the clients. */
@@ -85,7 +84,20 @@ void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
         return;
     }
     packet->next = NULL;
+    packet->news = news;
     *client->last = packet;
     client->last = &packet->next;
     client->waiting += size;
+}
+
+void bk_client_send(bk_broker *broker, bk_client *client, json_t *object)
+{
+    packet_send(broker, client, object, false);
+}
+
+void bk_client_news(bk_broker *broker, bk_client *client)
+{
+    const bk_packet *packet = client->first;
+    while (packet && !packet->news) packet = packet->next;
+    if (!packet) packet_send(broker, client, json_pack("{ss}", "event", "changed"), true);
 }

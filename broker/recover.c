@@ -189,11 +189,14 @@ static void leases_take(replay *r)
 
 /* --- The file ------------------------------------------------------------------------------------------- */
 
+/* A second name, until the new journal takes the first: who died between would have no journal, and forget
+ * all leases. What can have no second name is moved. */
 static void set_aside(bk_broker *broker, const char *why)
 {
     char name[64];
+    int folder = broker->journal.folder;
     snprintf(name, sizeof name, "journal.damaged-%.0f", broker->now);
-    if (renameat(broker->journal.folder, JOURNAL, broker->journal.folder, name) != 0) {
+    if (linkat(folder, JOURNAL, folder, name, 0) != 0 && renameat(folder, JOURNAL, folder, name) != 0) {
         bk_say("the journal is damaged (%s) and cannot be set aside: %s", why, strerror(errno));
     } else {
         bk_say("the journal is damaged (%s); it is kept as %s, and what could be read of it counts", why,

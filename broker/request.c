@@ -43,7 +43,10 @@ static json_t *return_ticket(bk_broker *broker, bk_client *client, const char *i
         return bk_refuse(broker, "unknown",
                          "You have no such ticket: it was granted, given up, or another's.");
     }
-    bk_ticket_drop(broker, ticket);
+    if (ticket->client == client)
+        bk_ticket_drop(broker, ticket); /* who gives it up knows */
+    else
+        bk_ticket_end(broker, ticket, BK_RETURNED);
     return fine();
 }
 
@@ -77,7 +80,11 @@ static json_t *subscribe(bk_broker *broker, bk_client *client, const json_t *req
     json_t *refusal;
     bk_lease *lease = bk_ask_mine(broker, client, request, &refusal);
     if (!lease) return refusal;
-    if (bk_link_add(broker, client, lease)) return fine();
+    if (bk_link_add(broker, client, lease)) {
+        lease->asked_at = 0; /* whoever heard `park` may be gone: it is said again */
+        broker->look_park = true;
+        return fine();
+    }
     return bk_refuse(broker, "limit", "A connection hears of %u leases at most.",
                      broker->limits.subscriptions);
 }

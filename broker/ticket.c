@@ -48,3 +48,10 @@ void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket)
     free(ticket->label);
     free(ticket);
 }
+
+void bk_ticket_end(bk_broker *broker, bk_ticket *ticket, const char *why)
+{
+    json_t *packet = json_pack("{ssssss}", "event", "ended", "ticket", ticket->id, "why", why);
+    bk_client_send(broker, ticket->client, packet);
+    bk_ticket_drop(broker, ticket);
+}

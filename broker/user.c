@@ -11,6 +11,8 @@
 
 #define LOOK_SECONDS   60.0
 #define GROUPS_OF_USER 1024
+#define NAME_ROOM      256
+#define FIRST_PERSON   1000 /* the first user id of people's accounts */
 
 bk_user *bk_user_named(bk_broker *broker, const char *name)
 {
@@ -19,7 +21,6 @@ bk_user *bk_user_named(bk_broker *broker, const char *name)
     user = calloc(1, sizeof *user);
     if (!user) return NULL;
     user->name = strdup(name);
-    user->uid = (uid_t)-1;
     user->accounted = broker->now;
     user->slot = (int64_t)(broker->now / BK_SLOT_SECONDS);
     user->looked = user->jumped_at = -INFINITY;
@@ -40,17 +41,60 @@ typedef struct uid_name {
     bk_user *user;
 } uid_name;
 
+/* The name of the account, or the digits; whether there is an account. */
+static bool name_of(uid_t uid, char name[NAME_ROOM])
+{
+    struct passwd entry, *found = NULL;
+    char text[8192];
+    if (getpwuid_r(uid, &entry, text, sizeof text, &found) != 0) found = NULL;
+    const bool account = found && *entry.pw_name && strlen(entry.pw_name) < NAME_ROOM;
+    if (account)
+        memcpy(name, entry.pw_name, strlen(entry.pw_name) + 1);
+    else
+        snprintf(name, NAME_ROOM, "%u", (unsigned)uid);
+    return account;
+}
+
+/* Whose range of user ids this line is, if it has `uid`: a name or digits. */
+static bool range_has(const char *line, uid_t uid, uid_t *owner)
+{
+    char name[NAME_ROOM], text[8192], *end;
+    unsigned long begin, count;
+    struct passwd entry, *found = NULL;
+    if (sscanf(line, "%255[^:#]:%lu:%lu", name, &begin, &count) != 3) return false;
+    if (uid < begin || uid - begin >= count) return false;
+    *owner = (uid_t)strtoul(name, &end, 10);
+    if (*name && !*end) return true;
+    if (getpwnam_r(name, &entry, text, sizeof text, &found) != 0 || !found) return false;
+    *owner = entry.pw_uid;
+    return true;
+}
+
+/* A person may have a range of user ids for containers, and could ask as so many users, each with a quota.
+ * They are all that person: NULL where `uid` is in nobody's range. The ranges of root and of other accounts
+ * of the system are those of daemons, which run containers of many people. */
+static bk_user *user_of_range(bk_broker *broker, uid_t uid)
+{
+    FILE *file = fopen(broker->subuids, "re");
+    char line[512], name[NAME_ROOM];
+    uid_t owner = 0;
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) found = range_has(line, uid, &owner);
+    if (file) fclose(file);
+    if (!found || owner < FIRST_PERSON) return NULL;
+    (void)name_of(owner, name);
+    bk_user *user = bk_user_named(broker, name);
+    return user && user->admin ? NULL : user; /* what an administrator contains is no administrator */
+}
+
 bk_user *bk_user_of(bk_broker *broker, uid_t uid)
 {
     uid_name *known = drupe_map_get(&broker->uids, &uid, sizeof uid);
     if (known && broker->now < known->until) return known->user;
-    struct passwd entry, *found = NULL;
-    char text[8192], digits[24];
-    if (getpwuid_r(uid, &entry, text, sizeof text, &found) != 0) found = NULL;
-    snprintf(digits, sizeof digits, "%u", (unsigned)uid);
-    bk_user *user = bk_user_named(broker, found && *entry.pw_name ? entry.pw_name : digits);
+    char name[NAME_ROOM];
+    bk_user *user = name_of(uid, name) ? NULL : user_of_range(broker, uid);
+    if (!user) user = bk_user_named(broker, name);
     if (!user) return NULL;
-    user->uid = uid;
     if (!known) {
         known = calloc(1, sizeof *known);
         if (!known) return user;

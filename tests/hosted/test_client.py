@@ -90,6 +90,46 @@ def test_another_thread_gives_up(broker):
     broker.give_up(tickets[0])  # nothing is left to give up
 
 
+def test_a_wait_that_the_broker_ends(broker, daemon, sleeper):
+    """The process that was to hold the lease ends first."""
+    broker.lease("two-gpus")
+    process, said = sleeper(), []
+
+    def wait():
+        try:
+            broker.lease("one-gpu", wait=True, holder=process.pid, timeout=60, waiting=lambda *_: process.kill())
+        except BrokerError as error:
+            said.append((error.code, str(error)))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join(60)
+    assert said == [("gone", "the wait has ended: holder exited")]
+
+
+@pytest.mark.parametrize("when", ["waits", "granted"])
+def test_who_is_interrupted_waits_no_more(broker, daemon, when):
+    """The broker would grant it to this process, which would not know."""
+    held = broker.lease("two-gpus")
+
+    def interrupt(_place, _ticket):
+        if when == "granted":
+            broker.give_back(held.id)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broker.lease("one-gpu", wait=True, waiting=interrupt)
+    assert broker.list()["queue"] == 0
+    if when == "waits":
+        broker.give_back(held.id)
+    daemon.free(2)
+
+
+def test_figures(broker):
+    broker.lease("one-gpu")
+    assert "drupe_broker_leases 1\n" in broker.metrics()
+
+
 def test_a_task_that_is_cancelled_keeps_no_lease(broker, daemon):
     from drupe.hosted.session import Session
 

@@ -51,6 +51,20 @@ def test_without_a_choice_it_is_the_first_profile(broker):
     asyncio.run(scene())
 
 
+def test_servers_have_names_of_any_kind(broker):
+    async def scene(name):
+        spawner = Spawner()
+        spawner.name = name
+        await pre_spawn_hook(spawner)
+        [lease] = held(broker)
+        await post_stop_hook(spawner)
+        return lease["label"]
+
+    assert asyncio.run(scene("second")) == "server second"
+    assert asyncio.run(scene("\U0001f4c8" * 100)) == "server " + "\U0001f4c8" * 30  # 128 bytes at most
+    assert asyncio.run(scene("a\nb")) == "server a?b"
+
+
 def test_a_refusal_is_told_to_the_user(broker, daemon, monkeypatch):
     async def refused(profile):
         spawner = Spawner(profile)
@@ -87,8 +101,13 @@ def test_containers_hold_leases_by_their_process(broker, sleeper):
     class Docker(Spawner):
         object_id = "container"
 
+        asked = 0
+
         async def docker(self, method, container):
             assert (method, container) == ("inspect_container", "container")
+            self.asked += 1
+            if self.asked == 1:
+                raise OSError("Docker is restarted")
             return {"State": {"Pid": process.pid}}
 
     async def scene():
@@ -97,6 +116,22 @@ def test_containers_hold_leases_by_their_process(broker, sleeper):
         await spawner.drupe.adopting
         assert held(broker)[0]["pid"] == process.pid
         assert await hub.server_pid(spawner) == process.pid
+
+    asyncio.run(scene())
+
+
+def test_a_broker_that_is_away_when_the_server_starts(broker, daemon, sleeper, caplog):
+    async def scene():
+        spawner, process = Spawner("one-gpu"), sleeper()
+        await pre_spawn_hook(spawner)
+        daemon.kill()
+        spawner.pid = process.pid
+        while "does not hold its lease yet" not in caplog.text:
+            await asyncio.sleep(0.01)
+        daemon.start()
+        await spawner.drupe.adopting
+        with Broker(daemon.socket) as again:
+            assert held(again)[0]["pid"] == process.pid
 
     asyncio.run(scene())
 

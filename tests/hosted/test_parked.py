@@ -1,4 +1,5 @@
 """Kernels with leases of a real broker: a device goes to the next in line, and what lay on it comes back."""
+import threading
 import time
 
 import pytest
@@ -6,6 +7,7 @@ from daemon import Daemon, until
 from test_session import lease_of, line_of
 
 from drupe.hosted import Broker
+from drupe.hosted.kernel_session import Session
 
 WHOLE = {"devices": [{"id": "cpu", "kind": "cpu", "name": "Test CPU", "env": {"DRUPE_DEVICES": "host:*"}}],
          "profiles": {"whole": {"kind": "cpu", "devices": 1, "idle": 0.2}}}
@@ -89,6 +91,63 @@ def test_two_kernels_of_a_lease_park_together(asker, make_kernel, gate):
         line_of(kernel, cell, "Waiting for a device")
     asker.give_back(event["lease"])
     assert all(kernel.finish(cell).status == "ok" for kernel, cell in cells)
+
+
+def test_a_kernel_that_ends_keeps_nothing_parked_by_its_siblings(asker, make_kernel):
+    """One of two cannot park. Once it has ended, what the other one has parked is free."""
+    lease, first = leased(asker, make_kernel)
+    second = make_kernel(DRUPE_LEASE=lease.id, DRUPE_BROKER=asker.path)
+    assert first.run(SETUP).status == "ok"
+    assert second.run(SETUP + "\nimport numpy\nview = numpy.from_dlpack(x)").status == "ok"
+    ticket = asker.request("lease", want={"profile": "whole"}, wait=True)["ticket"]
+    until(lambda: state(first) == "parked" and lease_of(second)["body"]["holds"], "one that parks, one that cannot")
+    second.close()
+    assert granted(asker)["ticket"] == ticket
+
+
+class Notebook:
+    """What a session shows things in. It can be kept from doing anything else."""
+
+    def __init__(self):
+        self.goes_on, self.stands = threading.Event(), threading.Event()
+        self.goes_on.set()
+
+    def tell_panel(self, facts):
+        if not self.goes_on.is_set():
+            self.stands.set()
+            self.goes_on.wait(60)
+
+    def line(self):
+        return None
+
+    def names(self):
+        return {}
+
+    def log(self, text):
+        raise AssertionError(text)
+
+
+def test_a_session_that_was_busy_when_the_broker_was_started_again_hears_of_its_lease(one, asker):
+    """The next thing that it says would make a new connection, on which it had not subscribed."""
+    lease, notebook = asker.lease("whole"), Notebook()
+    session = Session(lease.id, notebook, one.socket).start()
+    try:
+        until(lambda: asker.list()["leases"][0]["idle"] is not None, "idle")
+        notebook.goes_on.clear()
+        asker.give_back(ticket=asker.request("lease", want={"profile": "whole"}, wait=True)["ticket"])  # news
+        notebook.stands.wait(60)
+        session.enter("a cell")
+        one.kill()
+        one.start()
+        notebook.goes_on.set()
+        with Broker(one.socket) as again:
+            until(lambda: again.list()["leases"][0]["idle"] is None, "busy")
+            session.leave("a cell")
+            ticket = again.request("lease", want={"profile": "whole"}, wait=True)["ticket"]
+            assert granted(again)["ticket"] == ticket
+    finally:
+        notebook.goes_on.set()
+        session.close()
 
 
 def test_a_killed_broker_loses_nothing(one, asker, make_kernel):

@@ -1,5 +1,7 @@
 """A kernel that holds a lease: what it tells the broker, and what it does when the broker asks."""
 import json
+import os
+import time
 
 
 def line_of(kernel, msg_id, words):
@@ -188,7 +190,128 @@ def test_another_gpu_is_not_the_one_that_memory_was_on(make_kernel, fake):
     fake.wait("parked", place)
     other = {"devices": [{"id": "b", "name": "GPU B", "kind": "gpu"}], "env": {"CUDA_VISIBLE_DEVICES": "1"}}
     fake.answers["resume"] = lambda request: other
+    place = len(fake.requests)
     failed = kernel.run("float(x.sum())")
     assert failed.reply["ename"] == "DeviceMoved" and "GPU B" in failed.reply["evalue"]
+    fake.wait("parked", place)  # who cannot use it does not keep it from others
     fake.answers["resume"] = lambda request: lease
     assert kernel.run("float(x.sum())").result == "10.0"
+
+
+def test_a_container_finds_out_that_it_is_another_gpu(make_kernel, fake):
+    """The broker lists the leases of a user, and the one in a container is another."""
+    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path, CUDA_VISIBLE_DEVICES="0")
+    assert kernel.run("import drupe, drupe.array as da\nx = da.ones(10, device='host')\nx.queue.wait()").status == "ok"
+    place = fake.wait("idle", fake.wait("busy"))
+    fake.event(event="park", lease="7")
+    fake.wait("parked", place)
+    other = {"devices": [{"id": "b", "name": "GPU B", "kind": "gpu"}], "env": {"CUDA_VISIBLE_DEVICES": "1"}}
+    fake.answers["resume"] = lambda request: other
+    assert kernel.run("float(x.sum())").reply["ename"] == "DeviceMoved"
+
+
+def test_a_restarted_kernel_has_the_device_that_the_lease_got_last(make_kernel, fake):
+    """It begins with the environment of its server, which has that of the first device."""
+    lease = "restarted-%d" % os.getpid()
+    kernel = make_kernel(DRUPE_LEASE=lease, DRUPE_BROKER=fake.path, CUDA_VISIBLE_DEVICES="0")
+    idle = fake.wait("idle")
+    fake.event(event="park", lease=lease)
+    fake.wait("parked", idle)
+    fake.answers["resume"] = lambda request: {"devices": [{"id": "b", "name": "GPU B", "kind": "gpu"}],
+                                              "env": {"CUDA_VISIBLE_DEVICES": "1"}}
+    look = "import os\nfrom drupe import hosted\nos.environ['CUDA_VISIBLE_DEVICES']"
+    assert kernel.run(look).result == "'1'"
+    again = make_kernel(DRUPE_LEASE=lease, DRUPE_BROKER=fake.path, CUDA_VISIBLE_DEVICES="0")
+    assert again.run(look).result == "'1'"
+
+
+def test_a_device_that_is_granted_while_the_cell_is_interrupted_goes_back(leased, fake):
+    park(fake)
+    fake.answers["resume"] = lambda request: {"waiting": 1, "ticket": 9}
+    fake.answers["return"] = lambda request: {"ok": False, "code": "unknown", "error": "it was granted"}
+    cell = leased.send("import drupe")
+    line_of(leased, cell, "you are next")
+    leased.interrupt()
+    assert leased.finish(cell).reply["ename"] == "KeyboardInterrupt"
+    fake.wait("parked", fake.wait("return"))
+
+
+def test_a_lease_that_ends_ends_the_wait(leased, fake):
+    park(fake)
+    fake.answers["resume"] = lambda request: {"waiting": 1, "ticket": 9}
+    cell = leased.send("import drupe")
+    line_of(leased, cell, "you are next")
+    fake.event(event="ended", lease="7", why="time is over")
+    assert leased.finish(cell).reply["ename"] == "LeaseEnded"
+
+
+def test_a_place_that_another_took_is_asked_for_again(leased, fake):
+    parked = park(fake)
+    fake.answers["resume"] = lambda request: {"waiting": 1, "ticket": 9}
+    cell = leased.send("import drupe")
+    first = fake.wait("resume", parked)
+    fake.answers["resume"] = lambda request: {"env": {}, "devices": []}
+    fake.event(fake.requests[first]["client"], event="ended", ticket=9, why="asked again")
+    fake.wait("resume", first + 1)
+    assert leased.finish(cell).status == "ok"
+
+
+def test_a_broker_that_was_started_again_hears_of_what_is_parked(leased, fake):
+    """It may have ended before it heard, and would keep the device from all others."""
+    park(fake)
+    fake.close()
+    place = len(fake.requests)
+    fake.open()
+    fake.wait("parked", fake.wait("subscribe", place))
+
+
+def test_the_first_cell_of_a_parked_lease_waits(make_kernel, fake):
+    """Also when it comes before the broker has told."""
+    listed, heard = {"leases": [{"lease": "7", "devices": [], "parked": True}], "devices": [], "queue": 0}, []
+
+    def late(request):
+        heard.append(request)
+        time.sleep(1.5)
+        return listed
+
+    fake.answers["list"] = late
+    fake.answers["resume"] = lambda request: {"env": {}, "devices": []}
+    kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path)
+    assert kernel.run("import drupe").status == "ok"
+    assert "resume" in fake.ops()
+
+
+def test_a_folder_that_somebody_else_has_made(tmp_path, monkeypatch):
+    """On a machine of many people anybody can be first in /tmp: that switches nothing off."""
+    from drupe.hosted import siblings
+
+    home, temporary = tmp_path / "home", tmp_path / "tmp"
+    temporary.mkdir()
+    squat = temporary / ("drupe-%d" % os.getuid())
+    squat.mkdir()
+    squat.chmod(0o777)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(siblings.tempfile, "gettempdir", lambda: str(temporary))
+    one = siblings.Siblings("7")
+    one.mark("idle")
+    assert not list(squat.iterdir()) and list(home.rglob("lease-7"))
+
+
+def test_a_forked_process_does_not_keep_the_turn(tmp_path, monkeypatch):
+    from drupe.hosted import siblings
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    one = siblings.Siblings("7")
+    with one.alone() as begin:
+        assert begin()
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with siblings.Siblings("7").alone() as begin:
+            assert begin()
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)

@@ -200,14 +200,17 @@ static drupe_status restore(const park_list *list)
 {
     park_copier copier = {NULL};
     drupe_status status = DRUPE_OK;
-    size_t given = 0;
+    size_t given = 0, filled = 0;
     for (; given < list->nall; given++)
         if ((status = drupe_pool_refill(list->all[given])) != DRUPE_OK) break;
-    for (size_t i = 0; status == DRUPE_OK && i < list->nall; i++)
-        status = drupe_park_restore(&copier, list->all[i], atomic_load(&list->all[i]->parked));
+    for (; status == DRUPE_OK && filled < list->nall; filled++)
+        status = drupe_park_restore(&copier, list->all[filled], atomic_load(&list->all[filled]->parked));
     drupe_error kept = *drupe_error_last();
     drupe_park_copier_close(&copier);
-    for (size_t i = 0; status != DRUPE_OK && i < given; i++) drupe_pool_drain(list->all[i]);
+    for (size_t i = 0; status != DRUPE_OK && i < given; i++) {
+        if (i < filled) wipe(list->all[i]->pool->root, list->all[i]);
+        drupe_pool_drain(list->all[i]);
+    }
     return status == DRUPE_OK ? DRUPE_OK : drupe_error_restore(&kept);
 }
 

@@ -4,6 +4,7 @@ One packet of the socket is one JSON object. Answers carry the tag of their requ
 threads may use one Broker: whoever waits while nobody else reads is the reader, and hands the others what is theirs.
 """
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -68,12 +69,14 @@ def device_title(device):
 class Broker:
     """A connection to drupe-broker. It is made with the first request, and made again once the broker has restarted.
 
-    Each method waits `timeout` seconds for its answer, and raises BrokerError when there is none.
+    Each method waits `timeout` seconds for its answer, and raises BrokerError when there is none. Who hears events
+    says reconnect=False: nothing is subscribed on a new connection, so it is made by connect() alone.
     """
 
-    def __init__(self, path=None, timeout=TIMEOUT):
+    def __init__(self, path=None, timeout=TIMEOUT, *, reconnect=True):
         self.path = path or default_path()
         self.timeout = timeout
+        self._reconnects = reconnect
         self._tags = itertools.count(1)
         self._state = threading.Condition()
         self._socket = None
@@ -108,7 +111,7 @@ class Broker:
 
     def metrics(self):
         """The broker's figures, as Prometheus wants them."""
-        return self.request("metrics")["text"]
+        return self.request("metrics")["metrics"]
 
     def lease(self, profile=None, *, kind=None, devices=None, parts=None, memory=None, seconds=None, holder=None,
               user=None, label=None, wait=False, timeout=None, waiting=None):
@@ -126,7 +129,7 @@ class Broker:
 
     def resume(self, lease, timeout=None, waiting=None):
         """Get devices for a parked lease again; they may be others than before."""
-        return self._granted(self.request("resume", lease=lease), timeout, waiting)
+        return self._granted(self.request("resume", lease=lease), timeout, waiting, resumes=True)
 
     def adopt(self, lease, pid):
         """Another process holds the lease from now on."""
@@ -193,13 +196,19 @@ class Broker:
                                   "closed")
             return self._socket.fileno()
 
-    def _granted(self, answer, timeout, waiting):
+    def _granted(self, answer, timeout, waiting, resumes=False):
         if "waiting" not in answer:
             return Lease(answer)
         ticket = answer["ticket"]
-        if waiting is not None:
-            waiting(answer["waiting"], ticket)
-        event = self._wait(lambda: self._take(ticket), timeout, self._socket)
+        try:
+            if waiting is not None:
+                waiting(answer["waiting"], ticket)
+            event = self._wait(lambda: self._take(ticket), timeout, self._socket)
+        except BrokerError:
+            raise  # the connection is gone, and the place with it; or the caller gives it up
+        except BaseException:  # Ctrl-C: nobody would know of what is granted
+            self._withdraw(ticket, resumes)
+            raise
         if event is None:
             try:
                 self.give_back(ticket=ticket)
@@ -211,7 +220,20 @@ class Broker:
             raise BrokerError(f"no device became free within {timeout:g} s", "timeout")
         if event["event"] == "given up":
             raise BrokerError("the place in the queue was given up", "given-up")
+        if event["event"] == "ended":
+            raise BrokerError(f"the wait has ended: {event.get('why', 'the broker does not say why')}", "gone")
         return Lease(event)
+
+    def _withdraw(self, ticket, resumes):
+        """Give up a place in the queue, or what was granted just now: a lease, or the devices of one."""
+        try:
+            self.give_back(ticket=ticket)
+        except BrokerError:
+            with self._state:
+                event = self._take(ticket)
+            if event is not None and event["event"] == "granted":
+                with contextlib.suppress(BrokerError):
+                    self.parked(event["lease"]) if resumes else self.give_back(event["lease"])
 
     def give_up(self, ticket):
         """End the wait of another thread. It raises BrokerError, or has its lease when that came first."""
@@ -238,6 +260,13 @@ class Broker:
         with self._state:
             self._drop(self._socket)
 
+    def connect(self):
+        """Make a new connection; the events of the one before are forgotten."""
+        with self._state:
+            self._drop(self._socket)
+            self._events.clear()
+            self._socket = self._connect()
+
     def _drop(self, used):
         """Under the lock: nothing more comes from this socket. Who reads it is woken by shutdown()."""
         if used is None or self._socket is not used:
@@ -262,10 +291,15 @@ class Broker:
             raise BrokerError(f"cannot reach the broker at {self.path}: {why}", "unreachable") from error
         return new
 
+    def _closed(self):
+        return BrokerError(f"the broker at {self.path} has closed the connection. Leases stay; ask again", "closed")
+
     def _send(self, packet):
         """Returns the socket it went by. A connection that broke since the last request is made anew, once."""
         for first in (True, False):
             with self._state:
+                if self._socket is None and not self._reconnects:
+                    raise self._closed()
                 if self._socket is None:
                     self._socket = self._connect()
                 used = self._socket
@@ -275,6 +309,8 @@ class Broker:
             except OSError as error:
                 with self._state:
                     self._drop(used)
+                if not self._reconnects:
+                    raise self._closed() from error
                 if not first or isinstance(error, TimeoutError):
                     raise BrokerError(f"the broker at {self.path} takes no requests: {error}", "unreachable") from error
 
@@ -288,8 +324,7 @@ class Broker:
                 if value is not None:
                     return value
                 if used is None or self._socket is not used:
-                    raise BrokerError(f"the broker at {self.path} has closed the connection. Leases stay; ask again",
-                                      "closed")
+                    raise self._closed()
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left < 0 and looked:
                     return None
@@ -302,9 +337,9 @@ class Broker:
     def _read(self, used, left):
         """Called with the lock, which is free while this thread waits for one packet."""
         self._reading = True
-        self._state.release()
         packet = None
         try:
+            self._state.release()
             poll = select.poll()
             poll.register(used, select.POLLIN)
             if poll.poll(None if left is None else max(0, left) * 1000 + 1):

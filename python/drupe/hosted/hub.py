@@ -17,6 +17,7 @@ from drupe.hosted.session import Session, in_thread
 
 WAIT = 600.0  # seconds for a device; DRUPE_LEASE_WAIT sets another limit
 STEP = 0.05  # seconds between two looks whether the server has a process
+_AWAY = ("closed", "timeout", "unreachable")  # codes of a broker that may be back soon
 
 
 def wait_limit():
@@ -42,8 +43,8 @@ async def pre_spawn_hook(spawner):
     session.names = ()  # of the variables that are set
     try:
         profile = chosen_profile(spawner.user_options) or await in_thread(_first_profile, session.broker)
-        lease = await session.ask(profile=profile, user=spawner.user.name, label=f"server {spawner.name}".strip(),
-                                  wait=True, timeout=wait_limit())
+        lease = await session.ask(profile=profile, user=spawner.user.name, label=_label(spawner.name), wait=True,
+                                  timeout=wait_limit())
     except BrokerError as error:
         await post_stop_hook(spawner)
         raise _refused(error) from error
@@ -51,6 +52,12 @@ async def pre_spawn_hook(spawner):
     session.names = tuple(lease.env)
     spawner.log.info("%s has lease %s: %s", spawner.user.name, lease.id, lease.title)
     session.adopting = asyncio.create_task(_adopt(spawner, session))
+
+
+def _label(name):
+    """What the broker shows: a line of 128 bytes at most, while users name their servers as they like."""
+    text = "".join(one if one.isprintable() else "?" for one in f"server {name}".strip())
+    return text.encode()[:128].decode(errors="ignore")
 
 
 def _first_profile(broker):
@@ -73,15 +80,22 @@ def _refused(error):
 
 async def _adopt(spawner, session):
     """Give the lease to the server's process as soon as there is one."""
+    told = None
     while spawner.drupe is session:
-        pid = await server_pid(spawner)
-        if pid:
-            try:
+        try:
+            pid = await server_pid(spawner)
+            if pid and spawner.drupe is session:
                 await session.adopt(pid)
                 spawner.log.info("process %d holds the lease of %s", pid, spawner.user.name)
-            except BrokerError as error:
-                spawner.log.warning("process %d cannot hold the lease of %s: %s", pid, spawner.user.name, error)
-            return
+                return
+        except Exception as error:
+            if str(error) != told:
+                spawner.log.warning("the server of %s does not hold its lease yet: %s", spawner.user.name, error)
+            told = str(error)
+            # While the hub keeps the lease, it would end with the hub and not with the server: so it tries again when
+            # Docker or the broker may be back.
+            if isinstance(error, BrokerError) and error.code not in _AWAY:
+                return
         await asyncio.sleep(STEP)
 
 

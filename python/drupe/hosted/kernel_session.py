@@ -28,7 +28,10 @@ _GLANCE = 5.0  # the same while nothing is known to work: a thread may have begu
 _FRESH = 2.0  # seconds between two looks at who waits, at most
 _AWAY = (0.2, 0.5, 1.0, 2.0, 5.0)  # seconds until a broker that does not answer is asked again
 _TURN = 1.0  # seconds between two looks at one's place in the queue
+_STEP = 0.01  # seconds between two looks at what a cell waits for and what ends soon
+_SIBLING = 0.5  # seconds until it is told that another kernel of the lease is first
 _LOST = ("unknown",)  # codes of a broker that does not know the lease
+_AGAIN = ("closed", "unreachable", "timeout", "again")  # codes after which the device is asked for once more
 
 _current = None  # the Session of this process
 
@@ -47,9 +50,11 @@ class Session:
     def __init__(self, lease, notebook, path=None):
         self.lease = str(lease)
         self._notebook = notebook
-        self._broker = Broker(path)
+        self._broker = Broker(path, reconnect=False)
         self._siblings = Siblings(lease)
+        self._began = dict(os.environ)
         self._env = None  # the lease's, while it is known
+        self._known = False  # whether the broker was asked how things stand
         self._gate = threading.Condition()
         self._cells = set()
         self._parking = False  # the thread parks: no cell begins
@@ -64,6 +69,8 @@ class Session:
         self._warning = None
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._closing = False
+        self._take_kept()
+        self._siblings.mark("idle")  # before it is known how things stand: nobody parks for this kernel, too
         self._thread = threading.Thread(target=self._run, name="drupe-session", daemon=True)
 
     def start(self):
@@ -96,14 +103,26 @@ class Session:
             self._left_at = time.monotonic()
         self._rouse()
 
+    def stand(self):
+        """Whether it is being parked, what is held, whether that is known. Nothing may break this: the lock would stay
+        taken."""
+        with self._gate:
+            return self._parking, self._held, self._known
+
     def before_code(self, code):
         """Before the code of a cell runs: wait for parking to end, and for a device if the code may use one."""
-        with self._gate:
-            while self._parking:
-                self._gate.wait()
-            held = self._held
-        if held == "held" or not may_use_devices(code, self._notebook.names()):
-            return
+        uses = None
+        while True:
+            parking, held, known = self.stand()
+            if not parking and held == "held" and known:
+                return
+            if not parking:
+                uses = may_use_devices(code, self._notebook.names()) if uses is None else uses
+                if not uses:
+                    return
+                if known:
+                    break
+            time.sleep(_STEP)
         if held == "ended":
             raise LeaseEnded(self._ended_text())
         self._resume()
@@ -116,23 +135,56 @@ class Session:
 
     def _resume(self):
         line = self._notebook.line()
-        with Broker(self._broker.path) as own:
-            answer = self._ask_until_granted(own, line)
-        away = time.time() - (self._parked_at or time.time())
-        self._take_environment(answer)
-        back, seconds = _unpark()
-        with self._gate:
-            self._held, self._told = "held", None
+        parked_at = self._parked_at or time.time()
+        with self._siblings.alone() as begin, Broker(self._broker.path) as own:
+            _wait_for_siblings(begin, line)
+            try:
+                answer = self._ask(own, line)
+                away = time.time() - parked_at
+                self._take_environment(answer)
+                back, seconds = _unpark()
+                self.keep_device()
+            except BaseException:
+                self.leave_device()
+                raise
         self._note(answer)
-        self._rouse()
         if line is not None:
             line.show(words.came_back(away, back, seconds))
+
+    def keep_device(self):
+        """The memory is on the device again."""
+        self._siblings.mark("busy")
+        with self._gate:
+            if self._held == "ended":
+                raise LeaseEnded(self._ended_text())
+            self._held, self._told = "held", None
+        self._rouse()
+
+    def leave_device(self):
+        """The wait was broken off, or the memory did not come back, and the device may have been granted all the same:
+        the thread tells the broker that it is free, for nobody else would."""
+        if self._held == "ended":
+            return
+        why = ""
+        with contextlib.suppress(Exception):  # then it is parked as before
+            why = _park()
+        if why:
+            self.keep_device()
+            return
+        with contextlib.suppress(OSError):
+            self._siblings.mark("parked")
+        with self._gate:
+            self._held, self._told = "parked", None
+        self._rouse()
 
     def _take_environment(self, answer):
         """Apply the environment of the devices that were granted. Open drivers do not look at it any more."""
         env = {str(name): str(value) for name, value in answer.get("env", {}).items()}
         before, self._env = self._env, env
-        other = before is not None and before != env
+        if before is None:  # the broker does not list it, as in a container: then what the process began with counts
+            other = any(self._began.get(name, value) != value for name, value in env.items())
+        else:
+            other = before != env
         moved = other and any(one.get("kind") != "cpu" for one in answer.get("devices", ()))
         for name in set(before or ()) - set(env):
             os.environ.pop(name, None)
@@ -143,21 +195,17 @@ class Session:
                               "device. It stays in host memory. Run the cell again later to try for the old device, or "
                               "restart the kernel to use the new one."
                               % ", ".join(words.device(one) for one in answer["devices"]))
+        self._siblings.keep(env)
 
-    def _ask_until_granted(self, own, line):
-        """The broker's answer. A broker that goes away meanwhile is asked again: the lease outlives it. Of the kernels
-        of a lease one asks at a time, since the broker keeps one place in the queue for a lease."""
-        with self._siblings.alone() as begin:
-            told = line is None
-            while not begin():
-                if not told:
-                    line.show("Waiting for a device, behind another notebook of this session. Interrupt the cell to "
-                              "give up.")
-                told = True
-                time.sleep(0.1)
-            return self._ask(own, line)
+    def _take_kept(self):
+        """A kernel that is started again has the environment of its server, which tells the first device."""
+        env = self._siblings.kept()
+        if env and "drupe._engine" not in sys.modules:
+            self._env = env
+            os.environ.update(env)
 
     def _ask(self, own, line):
+        """The broker's answer. A broker that goes away meanwhile is asked again: the lease outlives it."""
         for pause in _pauses():
             try:
                 answer = own.request("resume", lease=self.lease)
@@ -166,9 +214,9 @@ class Session:
                 if error.code in _LOST:
                     self._end(str(error))
                     raise LeaseEnded(self._ended_text()) from None
-                if error.code not in ("closed", "unreachable", "timeout"):
+                if error.code not in _AGAIN:
                     raise
-                if line is not None:
+                if line is not None and error.code != "again":
                     line.show("Waiting for the broker of devices, which does not answer. Interrupt the cell to give "
                               "up.")
             time.sleep(pause)
@@ -186,8 +234,11 @@ class Session:
                     position = _position(own.list(), ticket, position)
                 elif event.get("event") == "granted" and event.get("ticket") == ticket:
                     return event
-                elif event.get("event") == "ended" and "lease" in event:
+                elif event.get("event") == "ended" and str(event.get("lease")) == self.lease:
                     self._end(event.get("why", ""))
+                elif event.get("event") == "ended" and event.get("ticket") == ticket:
+                    raise BrokerError("the place in the queue is gone: %s" % event.get("why", ""), "again")
+                if self._held == "ended":  # the thread may have heard of it
                     raise LeaseEnded(self._ended_text())
         except BaseException as error:
             if not isinstance(error, BrokerError):
@@ -207,23 +258,31 @@ class Session:
                 pauses = _pauses()
                 self._serve()
             except BrokerError as error:
-                if error.code in _LOST:
+                lost = error.code in _LOST
+                if lost:
                     self._end(str(error))
+                self._known = True
+                if lost:
                     return
             except Exception as error:  # nothing of this may end the thread unseen
+                self._known = True
                 self._notebook.log("drupe-session: %s: %s" % (type(error).__name__, error))
             if not self._closing:
                 self._pause(next(pauses))
 
     def _join(self):
         """Listen to the lease, over a new connection."""
+        self._broker.connect()
         self._broker.subscribe(self.lease)
         self._broker.watch()
         self._told = None
         lease = self._look_at_lease()
         with self._gate:
-            if lease is not None and lease.get("parked") and self._held == "held" and not self._cells:
+            idle = not self._cells or not self._known  # cells that may use a device wait until it is known
+            if lease is not None and lease.get("parked") and self._held == "held" and idle:
                 self._held, self._parked_at = "parked", time.time()  # before this kernel began
+                self._siblings.mark("parked")
+            self._known = True
 
     def _serve(self):
         looked = time.monotonic()
@@ -275,6 +334,8 @@ class Session:
         with self._gate:
             held, running = self._held, bool(self._cells)
             recent = time.monotonic() - self._left_at < _CALM and self._told == "busy"
+        if held == "parked":
+            self._tell_parked()
         if held != "held":
             return
         state = "busy" if running or recent or _devices_work() else "idle"
@@ -287,6 +348,18 @@ class Session:
             self._broker.busy(self.lease)
         self._told = state
 
+    def _tell_parked(self):
+        """Say that the device is free once all kernels of the lease have parked: also when the broker that heard it is
+        gone, or the last that had not parked. Not while one of them asks for it: what it is granted would go."""
+        if any(state != "parked" for state in self._siblings.others()):
+            self._told = None
+        if self._told == "parked":
+            return
+        with self._siblings.alone() as begin:
+            if begin() and self._held == "parked" and all(one == "parked" for one in self._siblings.others()):
+                self._broker.parked(self.lease)
+                self._told = "parked"
+
     def _on_event(self, event):
         name = event.get("event")
         if str(event.get("lease", self.lease)) != self.lease:
@@ -295,7 +368,7 @@ class Session:
             self._warn(event.get("seconds", 0))
         elif name == "park":
             self._park_asked = True
-        elif name == "ended":
+        elif name == "ended" and "lease" in event:
             self._end(event.get("why", ""))
 
     def _warn(self, seconds):
@@ -330,15 +403,14 @@ class Session:
             self._held = "parked" if not why else self._held
             self._holds = why
             self._parking = False
-            self._gate.notify_all()
         self._show_facts()
         if why:
             self._broker.busy(self.lease)  # the time until the next attempt begins anew
             self._told = "busy"
             return
         self._siblings.mark("parked")
-        if all(state == "parked" for state in self._siblings.others()):
-            self._broker.parked(self.lease)
+        self._told = None
+        self._tell_state()
 
     def _end(self, why):
         """The broker has taken the device. What lies on it moves to the host, as long as the driver lets us."""
@@ -385,6 +457,16 @@ class Session:
         if line is not None and ends is not None:
             line.show(words.extended(ends - time.time()))
         self._show_facts()
+
+
+def _wait_for_siblings(begin, line):
+    """Of the kernels of a lease one asks at a time, since the broker keeps one place in the queue for a lease."""
+    since, told = time.monotonic(), line is None
+    while not begin():
+        if not told and time.monotonic() - since > _SIBLING:
+            line.show("Waiting for a device, behind another notebook of this session. Interrupt the cell to give up.")
+            told = True
+        time.sleep(10 * _STEP if told else _STEP)
 
 
 def _pauses():

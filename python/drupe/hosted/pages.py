@@ -59,7 +59,8 @@ class Follower:
         meter = load.Meter()
         while self._wanted():
             try:
-                with Broker() as broker:
+                with Broker(reconnect=False) as broker:
+                    broker.connect()
                     broker.watch()
                     state = broker.list()
                     while self._wanted():

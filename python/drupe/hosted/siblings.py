@@ -6,6 +6,7 @@ the time at which it started.
 """
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -31,15 +32,17 @@ def _own_folder():
     """A folder that nobody else can write, made if need be."""
     base = os.environ.get("XDG_RUNTIME_DIR", "")
     if base and os.access(base, os.W_OK):
-        path = pathlib.Path(base, "drupe")
-    else:
-        path = pathlib.Path(tempfile.gettempdir(), "drupe-%d" % os.getuid())
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise PermissionError("%s is not a folder that this user alone can write: remove it" % path)
-    return path
+        places = [pathlib.Path(base, "drupe")]
+    else:  # where everybody may write, somebody else may have been first
+        places = [pathlib.Path(tempfile.gettempdir(), "drupe-%d" % os.getuid()),
+                  pathlib.Path(os.path.expanduser("~"), ".cache", "drupe-leases")]
+    for path in places:
+        with contextlib.suppress(OSError):
+            path.mkdir(mode=0o700, parents=path.parts[-2] == ".cache", exist_ok=True)
+            found = path.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+                return path
+    raise PermissionError("%s is not a folder that this user alone can write: remove it" % places[0])
 
 
 class Siblings:
@@ -86,7 +89,22 @@ class Siblings:
                     return False
                 return True
 
-            yield begin
+            try:
+                yield begin
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a process that was forked meanwhile has the file, too
+
+    def keep(self, env):
+        """Note the environment of the devices that the lease has now."""
+        fresh = self._folder / (self._name + ".env")
+        fresh.write_text(json.dumps(env))
+        fresh.replace(self._folder / "env")
+
+    def kept(self):
+        """That environment; None as long as the lease has its first devices."""
+        with contextlib.suppress(OSError, ValueError):
+            return json.loads((self._folder / "env").read_text())
+        return None
 
     def close(self):
         with contextlib.suppress(FileNotFoundError):

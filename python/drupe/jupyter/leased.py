@@ -75,8 +75,10 @@ def prepare(server, shell):
 def _begin_session(notebook):
     from drupe.hosted import kernel_session
 
-    for method in (kernel_session.Session.enter, kernel_session.Session.leave):
+    session = kernel_session.Session
+    for method in (session.enter, session.leave, session.keep_device, session.leave_device):
         interrupt.shielded(method)
+    interrupt.whole(session.stand)
     one = kernel_session.start(os.environ["DRUPE_LEASE"], notebook)
     _parts.append(one)
 

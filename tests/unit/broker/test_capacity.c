@@ -179,11 +179,24 @@ static void test_again(void **state)
     rig_close(&broker);
 }
 
+/* However small, a share keeps a device from all who want it whole or in parts. */
+static void test_least_share(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, "{'devices':[{'id':'g0','kind':'gpu','memory':17179869184}],"
+                      "'quotas':{'user':{'*':{'devices':0.5}}}}");
+    bk_client *alice = rig_client(&broker, ALICE);
+    for (unsigned i = 0; i < 32; i++) rig_lease(&broker, alice, "", "'want':{'kind':'gpu','memory':1}");
+    rig_lease(&broker, alice, "quota", "'want':{'kind':'gpu','memory':1}");
+    rig_close(&broker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole),      cmocka_unit_test(test_parts),
                                        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_shares),
                                        cmocka_unit_test(test_never),      cmocka_unit_test(test_environment),
-                                       cmocka_unit_test(test_again)};
+                                       cmocka_unit_test(test_again),      cmocka_unit_test(test_least_share)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,12 +218,35 @@ static void test_many(void **state)
     rig_close(&broker);
 }
 
+/* An ask for something else gains nobody a place: who holds less of what is free goes first all the same. */
+static void test_no_jump(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker,
+             "{'devices':[{'id':'g','kind':'gpu','parts':4},{'id':'c','kind':'cpu'}],'patience':100000}");
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB),
+              *root = rig_client(&broker, 0);
+    rig_lease(&broker, alice, "", "'want':{'kind':'gpu','parts':2}");
+    rig_lease(&broker, bob, "", "'want':{'kind':'gpu','parts':1}");
+    const char *last = rig_lease(&broker, root, "", "'want':{'kind':'gpu','parts':1}");
+    rig_lease(&broker, root, "", "'want':{'kind':'cpu'}");
+    rig_lease(&broker, alice, "waiting", "'want':{'kind':'gpu','parts':1},'wait':true");
+    rig_lease(&broker, alice, "waiting", "'want':{'kind':'cpu'},'wait':true");
+    const char *his = rig_lease(&broker, bob, "waiting", "'want':{'kind':'gpu','parts':1},'wait':true");
+    give_back(&broker, root, last);
+    assert_true(granted(bob, his));
+    assert_null(rig_next(alice));
+    rig_close(&broker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_least),        cmocka_unit_test(test_history),
-        cmocka_unit_test(test_patience),     cmocka_unit_test(test_patience_once),
-        cmocka_unit_test(test_resume_first), cmocka_unit_test(test_quota_waits),
-        cmocka_unit_test(test_leaving),      cmocka_unit_test(test_many)};
+        cmocka_unit_test(test_no_jump),       cmocka_unit_test(test_least),
+        cmocka_unit_test(test_history),       cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_patience_once), cmocka_unit_test(test_resume_first),
+        cmocka_unit_test(test_quota_waits),   cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -272,12 +274,117 @@ static void test_accounts(void **state)
     rig_close(&broker);
 }
 
+/* Read all that has come; whether a grant was among it. */
+static bool grant_read(int fd)
+{
+    char bytes[4096];
+    bool found = false;
+    for (ssize_t got; (got = recv(fd, bytes, sizeof bytes - 1, 0)) > 0;) {
+        bytes[got] = '\0';
+        found = found || strstr(bytes, "granted");
+    }
+    return found;
+}
+
+/* Room in the socket of somebody who read slowly sends nothing that is not in the journal yet. */
+static void test_written_before_sent(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    int ends[2];
+    size_t size, before;
+    start(&broker, machine);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+    bk_client *slow = bk_client_new(&broker, ends[0], rig_process(), ALICE), *root = rig_client(&broker, 0);
+    const char *lease = rig_lease(&broker, root, "", "'want':{'kind':'gpu'}");
+    static const char ask[] = "{\"op\":\"lease\",\"want\":{\"kind\":\"gpu\"},\"wait\":true,\"holder\":null}";
+    bk_request(&broker, slow, ask, sizeof ask - 1);
+    while (!slow->polled) {
+        bk_request(&broker, slow, "{\"op\":\"hello\"}", 14);
+        bk_turn_end(&broker);
+    }
+    assert_false(grant_read(ends[1]));
+    /* A turn in which it is granted something and there is room. */
+    bk_lease *held = drupe_map_get(&broker.leases, lease, strlen(lease));
+    bk_lease_end(&broker, held, BK_RETURNED, root);
+    bk_queue_run(&broker);
+    assert_true(slow->user->nleases == 1);
+    slow->source.ready(&broker, &slow->source, EPOLLOUT);
+    journal_read(&before);
+    assert_false(grant_read(ends[1]));
+    bk_turn_end(&broker);
+    journal_read(&size);
+    assert_true(size > before && grant_read(ends[1]));
+    close(ends[1]);
+    rig_close(&broker);
+}
+
+/* Many connections of one user get no more of a turn than one does. */
+static void test_turn_of_a_user(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    int ends[2][2];
+    start(&broker, machine);
+    bk_client *clients[2];
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends[i]), 0);
+        clients[i] = bk_client_new(&broker, ends[i][0], rig_process(), ALICE);
+    }
+    bk_client *bob = rig_client(&broker, BOB);
+    assert_int_equal(send(ends[1][1], "{\"op\":\"hello\"}", 14, 0), 14);
+    clients[0]->user->spent = 1; /* the first one's requests took so long */
+    clients[0]->user->turn = broker.turn;
+    clients[1]->source.ready(&broker, &clients[1]->source, EPOLLIN);
+    assert_null(clients[1]->first);
+    rig_ask(&broker, bob, "{'op':'hello'}"); /* and ends the turn */
+    clients[1]->source.ready(&broker, &clients[1]->source, EPOLLIN);
+    assert_non_null(clients[1]->first);
+    assert_true(clients[1]->user->spent > 0 && clients[1]->user->spent < 1);
+    for (unsigned i = 0; i < 2; i++) close(ends[i][1]);
+    rig_close(&broker);
+}
+
+/* At no moment is there no journal: who died between would have forgotten all leases. */
+static void test_damaged_stays_until_the_next(void **state)
+{
+    (void)state;
+    bk_broker broker, next;
+    start(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE);
+    rig_lease(&broker, alice, "", "'want':{'kind':'gpu'}");
+    size_t size;
+    char *text = journal_read(&size);
+    memcpy(text, "what", 4);
+    flock(broker.journal.lock, LOCK_UN);
+    journal_write(text, size);
+    assert_int_equal(mkdir(path_of("journal.new"), 0700), 0); /* so that the next cannot be written */
+    restart(&next, machine, "", 0);
+    assert_int_equal(bk_journal_open(&next, folder), DRUPE_E_UNAVAILABLE);
+    assert_true(set_aside());
+    bk_broker_close(&next);
+    assert_int_equal(rmdir(path_of("journal.new")), 0);
+    restart(&next, machine, "", 0);
+    assert_int_equal(bk_journal_open(&next, folder), DRUPE_OK);
+    assert_int_equal(next.leases.count, 1);
+    bk_broker_close(&next);
+    rig_close(&broker);
+}
+
 #define EACH(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {EACH(test_goes_on),    EACH(test_holder_gone),   EACH(test_torn),
-                                       EACH(test_damaged),    EACH(test_other_devices), EACH(test_compacts),
-                                       EACH(test_one_broker), EACH(test_accounts)};
+    const struct CMUnitTest tests[] = {EACH(test_goes_on),
+                                       EACH(test_holder_gone),
+                                       EACH(test_torn),
+                                       EACH(test_damaged),
+                                       EACH(test_other_devices),
+                                       EACH(test_compacts),
+                                       EACH(test_one_broker),
+                                       EACH(test_accounts),
+                                       EACH(test_turn_of_a_user),
+                                       EACH(test_written_before_sent),
+                                       EACH(test_damaged_stays_until_the_next)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

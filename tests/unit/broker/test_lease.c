@@ -2,6 +2,7 @@
 #include "broker_rig.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static const char machine[] =
     "{'devices':[{'id':'g0','kind':'gpu','memory':1000},{'id':'c','kind':'cpu','parts':4,'memory':400}],"
@@ -137,6 +138,44 @@ static void test_park(void **state)
     rig_close(&broker);
 }
 
+/* Who lost the connection on which `park` was said hears it on the next. */
+static void test_park_again(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'profile':'gpu'},'holder':null");
+    rig_ask(&broker, alice, "{'op':'idle','lease':'%s'}", lease);
+    rig_later(&broker, 60);
+    rig_lease(&broker, bob, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    assert_true(is_event(alice, "park", lease));
+    bk_client_close(&broker, alice);
+    bk_client *again = rig_client(&broker, ALICE);
+    assert_true(fine(rig_ask(&broker, again, "{'op':'subscribe','lease':'%s'}", lease)));
+    assert_true(is_event(again, "park", lease));
+    rig_close(&broker);
+}
+
+/* However many wait for something else, who waits for what is idle has it asked for. */
+static void test_park_behind_others(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, "{'devices':[{'id':'g','kind':'gpu'},{'id':'a','kind':'accelerator'}],'idle':50}");
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB),
+              *carol = rig_client(&broker, CAROL);
+    rig_lease(&broker, alice, "", "'want':{'kind':'accelerator'}");
+    for (unsigned i = 0; i < 40; i++)
+        rig_lease(&broker, alice, "waiting", "'want':{'kind':'accelerator'},'wait':true");
+    const char *lease = rig_lease(&broker, carol, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, carol, "{'op':'idle','lease':'%s'}", lease);
+    rig_lease(&broker, bob, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    rig_later(&broker, 60);
+    assert_true(is_event(carol, "park", lease));
+    rig_close(&broker);
+}
+
 /* Not who is busy again, and not before its time. */
 static void test_park_not(void **state)
 {
@@ -154,6 +193,93 @@ static void test_park_not(void **state)
     assert_null(rig_next(alice));
     rig_later(&broker, 11);
     assert_true(is_event(alice, "park", lease));
+    rig_close(&broker);
+}
+
+static bool ended_ticket(bk_client *client, const char *ticket, const char *why)
+{
+    json_t *event = rig_next(client);
+    return event && strcmp(rig_text(event, "event"), "ended") == 0 &&
+           strcmp(rig_text(event, "ticket"), ticket) == 0 && strcmp(rig_text(event, "why"), why) == 0;
+}
+
+/* Nobody waits for a ticket that is not there any more. */
+static void test_told_of_tickets(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *second = rig_client(&broker, ALICE),
+              *third = rig_client(&broker, ALICE), *root = rig_client(&broker, 0);
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'profile':'gpu'}");
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease);
+    rig_lease(&broker, root, "", "'want':{'kind':'gpu'}");
+    char first[64], again[64];
+    json_t *waits = rig_ask(&broker, second, "{'op':'resume','lease':'%s'}", lease);
+    snprintf(first, sizeof first, "%s", rig_text(waits, "ticket"));
+    waits = rig_ask(&broker, third, "{'op':'resume','lease':'%s'}", lease);
+    snprintf(again, sizeof again, "%s", rig_text(waits, "ticket"));
+    assert_true(ended_ticket(second, first, "asked again"));
+    rig_later(&broker, 950);
+    rig_next(alice); /* the warning */
+    rig_later(&broker, 100);
+    assert_true(ended_ticket(third, again, "time is over"));
+    assert_true(is_event(alice, "ended", lease));
+    /* An administrator ends the wait of somebody else. */
+    const char *asked = rig_lease(&broker, second, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    assert_true(fine(rig_ask(&broker, root, "{'op':'return','ticket':'%s'}", asked)));
+    assert_true(ended_ticket(second, asked, "returned"));
+    asked = rig_lease(&broker, second, "waiting", "'want':{'kind':'gpu'},'wait':true");
+    assert_true(fine(rig_ask(&broker, second, "{'op':'return','ticket':'%s'}", asked)));
+    assert_null(rig_next(second)); /* who has given it up knows */
+    rig_close(&broker);
+}
+
+/* Who adopts a lease that waits to be resumed takes the wait over, too. */
+static void test_adopt_while_waiting(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *kernel = rig_client(&broker, ALICE),
+              *root = rig_client(&broker, 0);
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease);
+    const char *other = rig_lease(&broker, root, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, kernel, "{'op':'resume','lease':'%s'}", lease);
+    assert_true(fine(
+        rig_ask(&broker, root, "{'op':'adopt','lease':'%s','holder':{'pid':%d}}", lease, (int)kernel->pid)));
+    rig_kill(alice->pid);
+    bk_holder *before = alice->holder;
+    before->source.ready(&broker, &before->source, 1);
+    rig_later(&broker, 1);
+    assert_true(fine(rig_ask(&broker, root, "{'op':'return','lease':'%s'}", other)));
+    assert_true(is_event(kernel, "granted", lease));
+    rig_close(&broker);
+}
+
+/* Who may use the user ids of a range in containers is one user with all of them, however many ask. */
+static void test_ids_of_one_user(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    char path[] = "/tmp/drupe-subuid-XXXXXX";
+    int fd = mkstemp(path);
+    static const char ranges[] = "# ranges\n0:3000000:10\nroot:4000000:10\n60001:2000000:10\nx\n";
+    assert_int_equal(write(fd, ranges, sizeof ranges - 1), sizeof ranges - 1);
+    close(fd);
+    rig_open(&broker, "{'devices':[{'id':'c','kind':'cpu','parts':4}],'admins':['root'],"
+                      "'quotas':{'user':{'*':{'devices':0.25}}}}");
+    broker.subuids = path;
+    bk_client *alice = rig_client(&broker, ALICE), *hers = rig_client(&broker, 2000003),
+              *past = rig_client(&broker, 2000010), *system = rig_client(&broker, 3000001);
+    assert_ptr_equal(hers->user, alice->user);
+    assert_string_equal(past->user->name, "2000010");
+    assert_string_equal(system->user->name, "3000001"); /* root's ranges are other people's containers */
+    assert_string_equal(rig_client(&broker, 4000001)->user->name, "4000001");
+    rig_lease(&broker, alice, "", "'want':{'kind':'cpu','parts':1}");
+    rig_lease(&broker, hers, "quota", "'want':{'kind':'cpu','parts':1}");
+    unlink(path);
     rig_close(&broker);
 }
 
@@ -215,6 +341,32 @@ static void test_watch(void **state)
     rig_close(&broker);
 }
 
+/* Who has an answer unread that is older than the change hears of the change, too. */
+static void test_watch_behind_an_answer(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
+    assert_true(fine(rig_ask(&broker, bob, "{'op':'watch'}")));
+    rig_later(&broker, 1);
+    static const char list[] = "{\"op\":\"list\"}";
+    bk_request(&broker, bob, list, sizeof list - 1); /* in the same turn as what changes */
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'}");
+    assert_non_null(json_object_get(rig_next(bob), "devices"));
+    assert_string_equal(rig_text(rig_next(bob), "event"), "changed");
+    /* One that is not read yet is enough, however many answers come behind it. */
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'}");
+    rig_later(&broker, 1);
+    bk_request(&broker, bob, list, sizeof list - 1);
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'}");
+    rig_later(&broker, 1);
+    assert_string_equal(rig_text(rig_next(bob), "event"), "changed");
+    assert_non_null(json_object_get(rig_next(bob), "devices"));
+    assert_null(rig_next(bob));
+    rig_close(&broker);
+}
+
 static void test_odd_requests(void **state)
 {
     (void)state;
@@ -238,6 +390,7 @@ static void test_odd_requests(void **state)
                                          {"{'op':'lease','want':{},'seconds':0}", "bad"},
                                          {"{'op':'lease','want':{},'seconds':'1'}", "bad"},
                                          {"{'op':'lease','want':{},'label':'a\\n'}", "bad"},
+                                         {"{'op':'lease','want':{},'label':'a\\u009b'}", "bad"},
                                          {"{'op':'lease','want':{},'holder':1}", "bad"},
                                          {"{'op':'return'}", "bad"},
                                          {"{'op':'return','ticket':'1'}", "unknown"}};
@@ -288,12 +441,22 @@ static void test_unread(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time),         cmocka_unit_test(test_extend),
-        cmocka_unit_test(test_holder),       cmocka_unit_test(test_holder_gone),
-        cmocka_unit_test(test_park),         cmocka_unit_test(test_park_not),
-        cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_unread)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_time),
+                                       cmocka_unit_test(test_extend),
+                                       cmocka_unit_test(test_holder),
+                                       cmocka_unit_test(test_holder_gone),
+                                       cmocka_unit_test(test_park),
+                                       cmocka_unit_test(test_park_not),
+                                       cmocka_unit_test(test_others),
+                                       cmocka_unit_test(test_watch),
+                                       cmocka_unit_test(test_odd_requests),
+                                       cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_unread),
+                                       cmocka_unit_test(test_watch_behind_an_answer),
+                                       cmocka_unit_test(test_told_of_tickets),
+                                       cmocka_unit_test(test_adopt_while_waiting),
+                                       cmocka_unit_test(test_ids_of_one_user),
+                                       cmocka_unit_test(test_park_behind_others),
+                                       cmocka_unit_test(test_park_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * they keep, devices without a kind of memory, contexts over several devices. */
 #include "core/memory/memory_room.h"
 #include "core_bench.h"
+#include "drupe/park.h"
 #include "test_script.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -451,6 +452,44 @@ static void what_is_left_at_the_end_is_overwritten(void **state)
     }
 }
 
+static unsigned copies, copies_good;
+
+static drupe_status copy_some(const drupe_submit *s, void *dst, const void *src, size_t bytes)
+{
+    (void)s, (void)dst, (void)src, (void)bytes;
+    return copies++ < copies_good ? DRUPE_OK : drupe_error_set(DRUPE_E_UNAVAILABLE, "It is torn.");
+}
+
+static drupe_status nothing_to_wait_for(drupe_queue *queue, uint64_t timeout_ns)
+{
+    (void)queue, (void)timeout_ns;
+    return DRUPE_OK;
+}
+
+/* The driver gets memory back that had its bytes for a moment. */
+static void what_does_not_come_back_is_overwritten(void **state)
+{
+    test_script_tables[0].mem_wipe = wipe_noted;
+    test_script_tables[0].device_type = gpu;
+    test_script_tables[0].submit_copy = copy_some;
+    test_script_tables[0].queue_wait = nothing_to_wait_for;
+    start_again(state);
+    OK(drupe_pool_set_wipe(bench.device, DRUPE_WIPE_FREE));
+    drupe_memory *first = bench_memory(bench.queue, DRUPE_MEM_DEVICE, 64);
+    drupe_memory *second = bench_memory(bench.queue, DRUPE_MEM_DEVICE, 64);
+    copies = 0;
+    copies_good = 3; /* two to the host, one back */
+    OK(drupe_park(bench.device, 0, NULL));
+    assert_int_equal(copies, 2);
+    wiped = NULL;
+    FAILS(drupe_unpark(bench.device, NULL), DRUPE_E_UNAVAILABLE, "waits in host memory as before");
+    assert_non_null(wiped);
+    copies_good = 6;
+    OK(drupe_unpark(bench.device, NULL));
+    drupe_memory_release(first);
+    drupe_memory_release(second);
+}
+
 static void a_backend_may_lack_what_others_have(void **state)
 {
     (void)state;
@@ -525,6 +564,7 @@ int main(void)
         TEST(an_address_that_is_given_twice_is_found_until_both_are_gone),
         TEST(imported_bytes_are_never_wiped),
         TEST(what_is_left_at_the_end_is_overwritten),
+        TEST(what_does_not_come_back_is_overwritten),
         TEST(a_backend_may_lack_what_others_have),
         TEST(devices_of_two_backends_share_no_context),
         TEST(pools_belong_to_the_members_of_a_context),
