@@ -352,9 +352,14 @@ scenario("a lease in a line", async () => {
   equal(leaseText(lease, 1000), 'Leased: A GPU · 50 min left · 2 others in the queue', 'held');
   equal(leaseText({ ...lease, waiting: 0 }, 3990), 'Leased: A GPU · 10 s left', 'at its end');
   equal(leaseText({ ...lease, ends: null, waiting: 1, holds: 'x holds its address' }, 0),
-    'Leased: A GPU · 1 other in the queue · cannot be parked: x holds its address', 'without an end');
-  check(leaseText({ ...lease, state: 'parked' }, 0).startsWith('The device is with others.'), 'parked');
-  check(!leaseText({ ...lease, state: 'ended' }, 0).includes('queue'), 'ended');
+    'Leased: A GPU · 1 other in the queue\nx holds its address', 'without an end');
+  const parked = { ...lease, state: 'parked', position: 0 };
+  equal(leaseText({ ...parked, waiting: 1 }, 0),
+    'The device is with others. It comes back when a cell needs it. 1 other in the queue.', 'parked');
+  equal(leaseText({ ...parked, position: 3 }, 0), 'A cell waits for the device: 2 before it.', 'a cell waits');
+  equal(leaseText({ ...parked, position: 1 }, 0), 'A cell waits for the device: it is next.', 'it is next');
+  const ended = { ...lease, state: 'ended', holds: 'y stays.' };
+  equal(leaseText(ended, 0), 'The lease has ended. Cells that use a device fail.\ny stays.', 'ended');
   equal(leaseText(null, 0), '', 'none');
 });
 
