@@ -111,8 +111,12 @@ def test_ctrl_c_ends_the_wait_and_gives_the_place_up(leased, fake):
 
 
 def test_an_ended_lease_is_an_error_that_says_what_to_do(leased, fake):
+    warned = leased.run("1+1")
+    fake.event(event="warning", lease="7", seconds=1)
+    line_of(leased, warned.id, "in 1 second.")
     run = leased.run("1+1")
     fake.event(event="ended", lease="7", why="its time is over")
+    line_of(leased, warned.id, "is over.")
     line_of(leased, run.id, "has ended")
     failed = leased.run("import drupe")
     assert failed.reply["ename"] == "LeaseEnded" and "save what you need" in failed.reply["evalue"]

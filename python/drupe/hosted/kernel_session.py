@@ -360,8 +360,10 @@ class Session:
             self._holds = words.IN_USE if was == "held" and self._cells and _devices_open() else ""
         if was == "held" and not self._holds and threading.current_thread() is self._thread:
             self._clear()
-        self._warning, notice, self._notice = None, self._notice, None
-        self._notice = notice or self._notebook.line()
+        for line in (self._warning, self._notice):
+            if line is not None:
+                line.show(words.OVER, "warning")
+        self._warning, self._notice = None, self._notebook.line()
         self._show_end()
 
     def _show_end(self):

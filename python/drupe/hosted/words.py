@@ -64,6 +64,7 @@ def came_back(away, count, seconds):
     return text
 
 
+OVER = "The time of this session's device is over."
 IN_USE = "Memory of this kernel stays on the device until the work that uses it is over."
 
 
