@@ -123,6 +123,16 @@ static bool tells_no_memory(const char *messages)
     return false;
 }
 
+/* The process itself, or one that it waited for, which it tells by its code or its messages, or by the time. The
+ * system looks at its clock ticks, which are not what it says was used. */
+static bool out_of_time(const ending *end, const drupe_process_limits *limits, const char *messages)
+{
+    if (!end->by_itself || !limits->seconds) return false;
+    if (WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGXCPU) return true;
+    if (WIFEXITED(end->status) && WEXITSTATUS(end->status) == 128 + SIGXCPU) return true;
+    return strcasestr(messages, "CPU time limit exceeded") || end->used_ms + 50 >= limits->seconds * 1000;
+}
+
 static drupe_status ended_badly(const char *program, const ending *end, const drupe_process_limits *limits,
                                 const drupe_text *output)
 {
@@ -131,8 +141,7 @@ static drupe_status ended_badly(const char *program, const ending *end, const dr
     if (!end->by_itself && stopped())
         return drupe_error_set(DRUPE_E_CANCELLED, "%s was stopped because the wait for it was cancelled.",
                                program);
-    /* The system looks at its clock ticks, and rounds. */
-    if (end->by_itself && limits->seconds && end->used_ms + 50 >= limits->seconds * 1000)
+    if (out_of_time(end, limits, messages))
         return drupe_error_set(DRUPE_E_TIMEOUT, "%s took more than %llu s of processor time and was stopped.",
                                program, (unsigned long long)limits->seconds);
     if (end->by_itself && limits->memory && tells_no_memory(messages))

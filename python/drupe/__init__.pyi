@@ -4,6 +4,7 @@ from typing import Any
 
 from drupe import array as array
 from drupe import ext as ext
+from drupe import hosted as hosted
 from drupe import kernel_api as kernel_api
 from drupe import memory as memory
 from drupe import program as program

@@ -118,7 +118,7 @@ static void devices_are_told_when_to_wipe(void **state)
                  {"alloc,free", DRUPE_WIPE_ALLOC | DRUPE_WIPE_FREE},
                  {"", 0},
                  {"0", 0},
-                 {"alloc,never", 0}};
+                 {"alloc,never", DRUPE_WIPE_ALLOC | DRUPE_WIPE_FREE}}; /* a mistake protects */
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
         setenv("DRUPE_MEMORY_WIPE", cases[i].value, 1);
         assert_int_equal(drupe_slot_load(slot), DRUPE_OK);
