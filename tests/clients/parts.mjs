@@ -300,7 +300,7 @@ async function withModel(looked, test) {
   const { Model } = await import('../../python/labextension/static/model.js');
   const clock = new Clockwork();
   const { later, drop } = clock.poller;
-  const model = new Model(() => looked, { now: () => clock.time, later, drop });
+  const model = new Model(looked instanceof Function ? looked : () => looked, { now: () => clock.time, later, drop });
   await test(model, clock);
   model.dispose();
 }
@@ -373,6 +373,21 @@ scenario("a kernel with a lease is asked for it, also before a device is used", 
   equal([model.state, model.lease.waiting >= 3], ['quiet', true], `${waiting} questions`);
   kernel.becomes('restarting');
   equal(model.lease, null, 'forgotten with the life of the kernel');
+}));
+
+let seen;
+scenario("a panel that is opened later asks for the lease, too", () => withModel(() => seen, async (model, clock) => {
+  const kernel = new Kernel();
+  kernel.info = Promise.resolve({ implementation: 'drupe', supported_features: ['drupe lease'] });
+  kernel.answers['drupe/lease'] = () => ({ state: 'held', devices: [], ends: null, waiting: 0, holds: '' });
+  seen = 1; // the status item is in sight, and rests
+  await model.watch(kernel);
+  await clock.run(10000);
+  equal([model.lease, kernel.asked.includes('drupe/lease')], [null, false], 'nobody sees it');
+  seen = 2;
+  model.poller.wake();
+  await clock.run(3000);
+  equal(model.lease?.state, 'held', 'the lease');
 }));
 
 scenario("a kernel that fails for days stays bounded", () => withModel(2, async (model, clock) => {

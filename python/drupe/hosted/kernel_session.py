@@ -62,6 +62,7 @@ class Session:
         self._told = None  # "busy" or "idle": what the broker heard last
         self._left_at = 0.0  # when the last cell ended
         self._facts = {}
+        self._of = {}  # how many parts devices have, as far as that is known
         self._warning = None  # lines that say what holds for a while, and are replaced by what came of it
         self._notice = None
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -407,7 +408,9 @@ class Session:
 
     def _note(self, lease):
         if lease.get("devices"):
-            self._facts["devices"] = [words.device(one) for one in lease["devices"]]
+            self._of.update((one.get("id"), one["of"]) for one in lease["devices"] if one.get("of"))
+            self._facts["devices"] = [words.device({**one, "of": self._of.get(one.get("id"))})
+                                      for one in lease["devices"]]
         if lease.get("env") and self._env is None:
             self._env = {str(name): str(value) for name, value in lease["env"].items()}
         for name in ("ends", "waiting"):
@@ -447,7 +450,9 @@ def own_lease(listing, lease):
     for one in listing.get("leases", ()):
         if str(one.get("lease")) == str(lease):
             own = sum(ask.get("user") == one.get("user") for ask in listing.get("waiting", ()))
-            return {**one, "waiting": listing.get("queue", 0) - own}
+            of = {device.get("id"): device.get("parts") for device in listing.get("devices", ())}
+            devices = [{**device, "of": of.get(device.get("id"))} for device in one.get("devices", ())]
+            return {**one, "devices": devices, "waiting": listing.get("queue", 0) - own}
     return None
 
 
