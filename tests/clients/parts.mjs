@@ -300,7 +300,7 @@ async function withModel(looked, test) {
   const { Model } = await import('../../python/labextension/static/model.js');
   const clock = new Clockwork();
   const { later, drop } = clock.poller;
-  const model = new Model(() => looked, { now: () => clock.time, later, drop });
+  const model = new Model(looked instanceof Function ? looked : () => looked, { now: () => clock.time, later, drop });
   await test(model, clock);
   model.dispose();
 }
@@ -352,9 +352,14 @@ scenario("a lease in a line", async () => {
   equal(leaseText(lease, 1000), 'Leased: A GPU · 50 min left · 2 others in the queue', 'held');
   equal(leaseText({ ...lease, waiting: 0 }, 3990), 'Leased: A GPU · 10 s left', 'at its end');
   equal(leaseText({ ...lease, ends: null, waiting: 1, holds: 'x holds its address' }, 0),
-    'Leased: A GPU · 1 other in the queue · cannot be parked: x holds its address', 'without an end');
-  check(leaseText({ ...lease, state: 'parked' }, 0).startsWith('The device is with others.'), 'parked');
-  check(!leaseText({ ...lease, state: 'ended' }, 0).includes('queue'), 'ended');
+    'Leased: A GPU · 1 other in the queue\nx holds its address', 'without an end');
+  const parked = { ...lease, state: 'parked', position: 0 };
+  equal(leaseText({ ...parked, waiting: 1 }, 0),
+    'The device is with others. It comes back when a cell needs it. 1 other in the queue.', 'parked');
+  equal(leaseText({ ...parked, position: 3 }, 0), 'A cell waits for the device: 2 before it.', 'a cell waits');
+  equal(leaseText({ ...parked, position: 1 }, 0), 'A cell waits for the device: it is next.', 'it is next');
+  const ended = { ...lease, state: 'ended', holds: 'y stays.' };
+  equal(leaseText(ended, 0), 'The lease has ended. Cells that use a device fail.\ny stays.', 'ended');
   equal(leaseText(null, 0), '', 'none');
 });
 
@@ -368,6 +373,21 @@ scenario("a kernel with a lease is asked for it, also before a device is used", 
   equal([model.state, model.lease.waiting >= 3], ['quiet', true], `${waiting} questions`);
   kernel.becomes('restarting');
   equal(model.lease, null, 'forgotten with the life of the kernel');
+}));
+
+let seen;
+scenario("a panel that is opened later asks for the lease, too", () => withModel(() => seen, async (model, clock) => {
+  const kernel = new Kernel();
+  kernel.info = Promise.resolve({ implementation: 'drupe', supported_features: ['drupe lease'] });
+  kernel.answers['drupe/lease'] = () => ({ state: 'held', devices: [], ends: null, waiting: 0, holds: '' });
+  seen = 1; // the status item is in sight, and rests
+  await model.watch(kernel);
+  await clock.run(10000);
+  equal([model.lease, kernel.asked.includes('drupe/lease')], [null, false], 'nobody sees it');
+  seen = 2;
+  model.poller.wake();
+  await clock.run(3000);
+  equal(model.lease?.state, 'held', 'the lease');
 }));
 
 scenario("a kernel that fails for days stays bounded", () => withModel(2, async (model, clock) => {

@@ -38,6 +38,10 @@ class Account:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def write(self, path, text):
+        """A file in the home of this account."""
+        self.run("sh", "-c", 'mkdir -p "$(dirname "$HOME/$1")" && printf %s "$2" >"$HOME/$1"', "sh", path, text)
+
     def remove(self):
         subprocess.run(["pkill", "-KILL", "-u", self.name], check=False)
         until(lambda: subprocess.run(["userdel", "--remove", self.name], capture_output=True).returncode in (0, 6, 12),
@@ -45,14 +49,14 @@ class Account:
 
 
 class Hub:
-    """`python -m drupe.hosted hub` with two GPUs that nobody has."""
+    """`python -m drupe.hosted hub` with two GPUs that nobody has, or a configuration of the test's own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, configuration=None):
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.folder = folder
         config = folder / "devices.json"
-        config.write_text(json.dumps({"devices": [*DEVICES, CPU], "profiles": PROFILES}))
+        config.write_text(json.dumps(configuration or {"devices": [*DEVICES, CPU], "profiles": PROFILES}))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "drupe.hosted", "hub", "--port", str(self.port), "--folder", str(folder / "hub"),
              "--config", str(config), "--proxy", str(PROXY)],

@@ -76,6 +76,7 @@ def test_nothing_is_parked_during_a_cell(leased, fake, gate):
     fake.wait("idle", busy)
     park(fake)
     assert lease_of(leased)["body"]["state"] == "parked"
+    line_of(leased, cell, "The device is with others now, because they waited and this notebook was idle.")
 
 
 def test_a_cell_that_may_use_a_device_waits_for_one(leased, fake):
@@ -86,6 +87,7 @@ def test_a_cell_that_may_use_a_device_waits_for_one(leased, fake):
     cell = leased.send("import drupe, os\nos.environ['DRUPE_DEVICES']")
     resume = fake.requests[fake.wait("resume", parked)]
     assert "2 before you" in line_of(leased, cell, "before you")
+    assert lease_of(leased)["body"]["position"] == 3
     fake.event(resume["client"], event="granted", ticket=5, lease="7", devices=[{"id": "d", "name": "CPU"}],
                  env={"DRUPE_DEVICES": "host"}, ends=None)
     run = leased.finish(cell)
@@ -93,7 +95,7 @@ def test_a_cell_that_may_use_a_device_waits_for_one(leased, fake):
     assert "The device was with others for" in line_of(leased, cell, "others")
     fake.wait("idle", parked)  # it holds a device again
     body = lease_of(leased)["body"]
-    assert body["state"] == "held" and body["devices"] == ["CPU"]
+    assert body["state"] == "held" and body["devices"] == ["CPU"] and body["position"] == 0
 
 
 def test_ctrl_c_ends_the_wait_and_gives_the_place_up(leased, fake):
@@ -111,13 +113,44 @@ def test_ctrl_c_ends_the_wait_and_gives_the_place_up(leased, fake):
 
 
 def test_an_ended_lease_is_an_error_that_says_what_to_do(leased, fake):
+    warned = leased.run("1+1")
+    fake.event(event="warning", lease="7", seconds=1)
+    line_of(leased, warned.id, "in 1 second.")
     run = leased.run("1+1")
     fake.event(event="ended", lease="7", why="its time is over")
+    line_of(leased, warned.id, "is over.")
     line_of(leased, run.id, "has ended")
     failed = leased.run("import drupe")
     assert failed.reply["ename"] == "LeaseEnded" and "save what you need" in failed.reply["evalue"]
     assert leased.run("1+1").result == "2"
     assert lease_of(leased)["body"]["state"] == "ended"
+
+
+def test_what_stays_on_the_device_of_an_ended_lease_is_told(leased, fake):
+    run = leased.run("import drupe, drupe.array as da, numpy\nx = da.ones(1_000_000, dtype='float32', device='host')\n"
+                     "view = numpy.from_dlpack(x)")
+    fake.event(event="ended", lease="7", why="its time is over")
+    told = "3.8 MiB of cell [1], line 2. Delete what uses it."
+    assert "Cells that use no device still run" in line_of(leased, run.id, told)
+    failed = leased.run("x + 1")
+    assert failed.reply["ename"] == "LeaseEnded" and told in failed.reply["evalue"]
+    assert told in lease_of(leased)["body"]["holds"]
+    assert leased.run("del view").status == "ok"
+    line_of(leased, run.id, "its time is over). Its device is another's now. Cells that use no device")
+    assert lease_of(leased)["body"]["holds"] == ""
+    assert "MiB" not in leased.run("x + 1").reply["evalue"]
+
+
+def test_a_lease_that_ends_in_a_cell_gives_the_memory_up_behind_it(leased, fake, gate):
+    assert leased.run("import drupe.array as da\nx = da.ones(1000, device='host')\nx.queue.wait()").status == "ok"
+    cell = leased.send(gate.wait)
+    leased.started(cell)
+    fake.event(event="ended", lease="7", why="its time is over")
+    line_of(leased, cell, "until the work that uses it is over")
+    gate.open()
+    assert leased.finish(cell).status == "ok"
+    line_of(leased, cell, "Its device is another's now. Cells that use no device")
+    assert leased.run("from drupe import hosted").reply["ename"] == "LeaseEnded"
 
 
 def test_the_kernel_goes_on_without_a_broker_and_finds_it_again(leased, fake):
@@ -143,8 +176,9 @@ def test_a_cell_waits_for_a_broker_that_is_away(leased, fake):
 
 
 def test_what_is_held_and_who_waits(make_kernel, fake):
-    lease = {"lease": 7, "devices": [{"id": "d", "name": "A GPU", "parts": [0, 1]}], "ends": None}
-    fake.answers["list"] = lambda request: {"leases": [lease], "devices": [], "queue": 2}
+    lease = {"lease": 7, "user": "ann", "devices": [{"id": "d", "name": "A GPU", "parts": [0, 1]}], "ends": None}
+    own = {"ticket": 5, "user": "ann", "position": 1}
+    fake.answers["list"] = lambda request: {"leases": [lease], "devices": [], "queue": 3, "waiting": [own]}
     kernel = make_kernel(DRUPE_LEASE="7", DRUPE_BROKER=fake.path)
     fake.wait("list")
     shown = kernel.run("import drupe\ndrupe.hosted.lease()").result

@@ -33,7 +33,8 @@ def test_a_cell_runs_under_it(kernel, under, name):
 
 def test_tasks_of_trio(kernel, under):
     under("trio")
-    run = kernel.run("import trio, sniffio\nfirst = trio.Event()\nasync def say(n):\n    if n == 2: await first.wait()\n"
+    run = kernel.run("import trio, sniffio\nfirst = trio.Event()\n"
+                     "async def say(n):\n    if n == 2: await first.wait()\n"
                      "    print(n)\n    first.set()\n"
                      "async with trio.open_nursery() as nursery:\n    for n in (2, 1):\n"
                      "        nursery.start_soon(say, n)\nsniffio.current_async_library()")

@@ -60,8 +60,9 @@ class Lease:
 
 
 def device_title(device):
+    """`device` may have `of`, how many parts there are: who has all of them has the device."""
     text, parts = device.get("name") or device["id"], device.get("parts") or []
-    if parts == [0] and device.get("kind") != "cpu":  # most devices have a single part
+    if len(parts) == device.get("of") or parts == [0] and device.get("kind") != "cpu":  # most have a single part
         return text
     return f"{text}, {'part' if len(parts) == 1 else 'parts'} {', '.join(map(str, parts))}" if parts else text
 

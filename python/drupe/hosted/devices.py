@@ -12,6 +12,7 @@ import sys
 
 MOST_PARTS = 256  # that the broker accepts
 SECONDS = 60
+IDLE = 1200  # seconds after which a kernel without work gives its device to those who wait
 MASKS = ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "DRUPE_HOST_THREADS")
 _ASK = """
 import json, drupe
@@ -171,6 +172,11 @@ def profiles(devices):
     return made
 
 
+def configuration(devices):
+    """Of a broker for these devices, to begin with."""
+    return {"devices": devices, "profiles": profiles(devices), "idle": IDLE}
+
+
 def main(argv):
     import argparse
 
@@ -186,5 +192,5 @@ def main(argv):
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         complain(f"the devices cannot be listed: {error}")
         return 2
-    print(json.dumps({"devices": devices, **({"profiles": profiles(devices)} if options.profiles else {})}, indent=1))
+    print(json.dumps(configuration(devices) if options.profiles else {"devices": devices}, indent=1))
     return 0

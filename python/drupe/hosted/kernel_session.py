@@ -13,10 +13,10 @@ its own. `_gate` covers what both use; nobody holds it while waiting for the bro
 import contextlib
 import os
 import select
-import sys
 import threading
 import time
 
+from . import kernel_devices as devices
 from . import words
 from .client import Broker, BrokerError
 from .siblings import Siblings
@@ -61,12 +61,15 @@ class Session:
         self._park_asked = False
         self._held = "held"  # "parked", "ended"
         self._why = ""  # of "ended"
-        self._holds = ""  # what made the last attempt to park fail
+        self._holds = ""  # what keeps memory on the device: of the last attempt to park
+        self._tried_at = None  # after an end: when the cell ended after which memory was moved last, or nearly
         self._parked_at = None
         self._told = None  # "busy" or "idle": what the broker heard last
         self._left_at = 0.0  # when the last cell ended
         self._facts = {}
-        self._warning = None
+        self._of = {}  # how many parts devices have, as far as that is known
+        self._warning = None  # lines that say what holds for a while, and are replaced by what came of it
+        self._notice = None
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._closing = False
         self._take_kept()
@@ -128,10 +131,7 @@ class Session:
         self._resume()
 
     def _ended_text(self):
-        return ("The lease of this kernel has ended (%s), and its device is another's now. Cells that use no device "
-                "still run: save what you need, then stop the server on the hub's page and start it again for another "
-                "lease."
-                % (self._why or "its time is over"))
+        return words.ended(self._why or "its time is over", self._holds)
 
     def _resume(self):
         line = self._notebook.line()
@@ -142,12 +142,15 @@ class Session:
                 answer = self._ask(own, line)
                 away = time.time() - parked_at
                 self._take_environment(answer)
-                back, seconds = _unpark()
+                back, seconds = devices.unpark()
                 self.keep_device()
             except BaseException:
                 self.leave_device()
                 raise
         self._note(answer)
+        notice, self._notice = self._notice, None
+        if notice is not None:
+            notice.show(words.was_away(away))
         if line is not None:
             line.show(words.came_back(away, back, seconds))
 
@@ -167,7 +170,7 @@ class Session:
             return
         why = ""
         with contextlib.suppress(Exception):  # then it is parked as before
-            why = _park()
+            why, _ = devices.park()
         if why:
             self.keep_device()
             return
@@ -189,7 +192,7 @@ class Session:
         for name in set(before or ()) - set(env):
             os.environ.pop(name, None)
         os.environ.update(env)
-        if moved and "drupe._engine" in sys.modules:
+        if moved and devices.opened():
             self._env = before  # until the kernel is restarted
             raise DeviceMoved("The broker gave this session %s, and what this kernel has in memory was on another "
                               "device. It stays in host memory. Run the cell again later to try for the old device, or "
@@ -200,7 +203,7 @@ class Session:
     def _take_kept(self):
         """A kernel that is started again has the environment of its server, which tells the first device."""
         env = self._siblings.kept()
-        if env and "drupe._engine" not in sys.modules:
+        if env and not devices.opened():
             self._env = env
             os.environ.update(env)
 
@@ -226,8 +229,8 @@ class Session:
         position = answer["waiting"]
         try:
             while True:
-                if line is not None and position != shown:
-                    line.show(words.waiting(position))
+                if position != shown:
+                    self._tell_place(position, line)
                 shown = position
                 event = own.event(_TURN)
                 if event is None:
@@ -247,6 +250,15 @@ class Session:
             if isinstance(error, KeyboardInterrupt) and line is not None:
                 line.show("The wait for a device was given up. A cell that uses one waits again.", "warning")
             raise
+        finally:
+            self._tell_place(0, None)
+
+    def _tell_place(self, position, line):
+        """In the queue, from 1; 0: no cell waits."""
+        self._facts["position"] = position
+        self._show_facts()
+        if line is not None:
+            line.show(words.waiting(position))
 
     # --- The thread --------------------------------------------------------------------------------------------
 
@@ -258,15 +270,14 @@ class Session:
                 pauses = _pauses()
                 self._serve()
             except BrokerError as error:
-                lost = error.code in _LOST
-                if lost:
+                if error.code in _LOST:
                     self._end(str(error))
                 self._known = True
-                if lost:
-                    return
             except Exception as error:  # nothing of this may end the thread unseen
                 self._known = True
                 self._notebook.log("drupe-session: %s: %s" % (type(error).__name__, error))
+            if self._held == "ended":
+                return self._clear_up()
             if not self._closing:
                 self._pause(next(pauses))
 
@@ -287,7 +298,7 @@ class Session:
     def _serve(self):
         looked = time.monotonic()
         stale = False
-        while not self._closing:
+        while not self._closing and self._held != "ended":
             self._tell_state()
             if self._park_asked:
                 self._try_to_park()
@@ -338,7 +349,7 @@ class Session:
             self._tell_parked()
         if held != "held":
             return
-        state = "busy" if running or recent or _devices_work() else "idle"
+        state = "busy" if running or recent or devices.work() else "idle"
         if state == self._told:
             return
         self._siblings.mark(state)
@@ -387,16 +398,12 @@ class Session:
             self._park_asked = False
             if self._held != "held":
                 return
-            free = not self._cells and not _devices_work()
+            free = not self._cells and not devices.work()
             self._parking = free
         if not free:
             self._told = None  # it is said again, whatever was said before
             return
-        why = ""
-        try:
-            why = _park()
-        except Exception as error:
-            why = "%s: %s" % (type(error).__name__, error)
+        why, count = devices.park()
         if not why:
             self._parked_at = time.time()
         with self._gate:
@@ -408,24 +415,58 @@ class Session:
             self._broker.busy(self.lease)  # the time until the next attempt begins anew
             self._told = "busy"
             return
+        self._notice = self._notebook.line()
+        if self._notice is not None:
+            self._notice.show(words.parked(count))
         self._siblings.mark("parked")
         self._told = None
         self._tell_state()
 
     def _end(self, why):
-        """The broker has taken the device. What lies on it moves to the host, as long as the driver lets us."""
+        """The broker has taken the device. The thread moves what lies on it to the host."""
         with self._gate:
             if self._held == "ended":
                 return
             was, self._held, self._why = self._held, "ended", why
-            clear = was == "held" and not self._cells
-        if clear:
-            with contextlib.suppress(Exception):
-                self._holds = _park()
-        line = self._notebook.line()
-        if line is not None:
-            line.show(self._ended_text(), "error")
+            self._holds = words.IN_USE if was == "held" and self._cells and devices.opened() else ""
+        if was == "held" and not self._holds and threading.current_thread() is self._thread:
+            self._clear()
+        for line in (self._warning, self._notice):
+            if line is not None:
+                line.show(words.OVER, "warning")
+        self._warning, self._notice = None, self._notebook.line()
+        self._show_end()
+
+    def _show_end(self):
+        if self._notice is not None:
+            self._notice.show(self._ended_text(), "error")
         self._show_facts()
+
+    def _clear(self):
+        """Move what lies on a device that is another's to the host: after each cell, until nothing is left there."""
+        with self._gate:
+            if self._cells or self._tried_at == self._left_at:
+                return
+            tried, self._parking = self._left_at, True
+        try:
+            working = devices.work()
+            holds = words.IN_USE if working else devices.park()[0]
+        finally:
+            with self._gate:
+                self._parking = False
+                self._gate.notify_all()
+        self._holds = holds
+        if not working:
+            self._tried_at = tried
+
+    def _clear_up(self):
+        """The last that this thread does."""
+        while not self._closing:
+            before = self._holds
+            self._clear()
+            if self._holds != before:
+                self._show_end()
+            self._pause(_LOOK if self._holds == words.IN_USE else _GLANCE)
 
     # --- What the panel shows ----------------------------------------------------------------------------------
 
@@ -437,7 +478,9 @@ class Session:
 
     def _note(self, lease):
         if lease.get("devices"):
-            self._facts["devices"] = [words.device(one) for one in lease["devices"]]
+            self._of.update((one.get("id"), one["of"]) for one in lease["devices"] if one.get("of"))
+            self._facts["devices"] = [words.device({**one, "of": self._of.get(one.get("id"))})
+                                      for one in lease["devices"]]
         if lease.get("env") and self._env is None:
             self._env = {str(name): str(value) for name, value in lease["env"].items()}
         for name in ("ends", "waiting"):
@@ -447,7 +490,7 @@ class Session:
 
     def _show_facts(self):
         facts = {"version": 1, "lease": self.lease, "state": self._held, "devices": [], "ends": None, "waiting": 0,
-                 **self._facts, "holds": self._holds, "why": self._why}
+                 "position": 0, **self._facts, "holds": self._holds, "why": self._why}
         self._notebook.tell_panel(facts)
 
     def extended(self, ends):
@@ -483,39 +526,14 @@ def _position(listing, ticket, otherwise):
 
 
 def own_lease(listing, lease):
-    """This lease of the broker's list, with how many wait as `waiting`; None: it is not there."""
+    """This lease of the broker's list, with how many others wait as `waiting`; None: it is not there."""
     for one in listing.get("leases", ()):
         if str(one.get("lease")) == str(lease):
-            queue = listing.get("queue", 0)
-            return {**one, "waiting": queue if isinstance(queue, int) else len(queue)}
+            own = sum(ask.get("user") == one.get("user") for ask in listing.get("waiting", ()))
+            of = {device.get("id"): device.get("parts") for device in listing.get("devices", ())}
+            devices = [{**device, "of": of.get(device.get("id"))} for device in one.get("devices", ())]
+            return {**one, "devices": devices, "waiting": listing.get("queue", 0) - own}
     return None
-
-
-# --- Devices: only where they are used already ---------------------------------------------------------------------
-
-
-def _devices_work():
-    engine = sys.modules.get("drupe._engine")
-    return engine is not None and engine._view_works()
-
-
-def _park():
-    """Move what lies on devices to the host. Why that cannot be, or ""."""
-    if "drupe._engine" not in sys.modules:
-        return ""  # nothing lies there
-    from . import parking
-
-    return " ".join(parking.park(automatic=False).reasons)  # it comes back with the lease, and not before
-
-
-def _unpark():
-    """Bring it back. How many bytes came, in which time."""
-    if "drupe._engine" not in sys.modules:
-        return 0, 0.0
-    from . import parking
-
-    report = parking.unpark()
-    return report.nbytes, report.seconds
 
 
 # --- For programs and people ---------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def broker_configuration(path, run, state, admin):
         configuration = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     else:
         found = devices.entries(complain=lambda line: print("drupe:", line, file=sys.stderr))
-        configuration = {"devices": found, "profiles": devices.profiles(found)}
+        configuration = devices.configuration(found)
     configuration.setdefault("admins", [admin])
     configuration.setdefault("accounting", str(state / "accounting.jsonl"))
     return {**configuration, "socket": str(run / "broker.sock"), "state": str(state / "broker")}

@@ -45,11 +45,45 @@ def waiting(position):
     return "Waiting for a device: %s. Interrupt the cell to give up." % place
 
 
+def parked(count):
+    text = "The device is with others now, because they waited and this notebook was idle."
+    if not count:
+        return text + " It comes back when a cell needs it."
+    return text + (" What was on it (%s) is safe in host memory. Both come back when a cell needs the device."
+                   % amount(count))
+
+
+def was_away(away):
+    return "The device was with others for %s." % span(away)
+
+
 def came_back(away, count, seconds):
-    text = "The device was with others for %s." % span(away)
+    text = was_away(away)
     if count:
         text = "%s; %s came back in %.1f s." % (text[:-1], amount(count), seconds)
     return text
+
+
+OVER = "The time of this session's device is over."
+IN_USE = "Memory of this kernel stays on the device until the work that uses it is over."
+
+
+def stays(report):
+    """What of a device's memory cannot leave it and what to do, from what park() reports; "": all of it left."""
+    if not report.holders:
+        return " ".join(report.reasons)
+    most = report.holders[:3]
+    places = ", ".join(amount(one.nbytes) + (" of %s" % one.place if one.place else "") for one in most)
+    more = "" if len(most) == len(report.holders) else " and more"
+    return ("Memory cannot leave the device, because a view, another library or another process uses it: %s%s. Delete "
+            "what uses it." % (places, more))
+
+
+def ended(why, holds):
+    """`holds`: what is still on the device."""
+    return ("The lease of this kernel has ended (%s). Its device is another's now.%s Cells that use no device still "
+            "run: save what you need. For another lease, stop the server on the hub's page and start it again."
+            % (why, " %s" % holds if holds else ""))
 
 
 class Described(dict):

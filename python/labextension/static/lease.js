@@ -1,4 +1,4 @@
-// A kernel's lease of a device broker in a line: what it holds, how long, who waits.
+// A kernel's lease of a device broker in a few words: what it holds, how long, who waits.
 import { plural } from './words.js';
 
 function left(seconds) {
@@ -7,17 +7,24 @@ function left(seconds) {
   return minutes < 120 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
 }
 
-const STATES = {
-  parked: 'The device is with others. It comes back when a cell needs it.',
-  ended: 'The lease has ended: cells that use a device fail.'
-};
+function held(lease, now) {
+  const parts = [`Leased: ${lease.devices.join(', ') || 'no device'}`];
+  if (lease.ends) parts.push(left(lease.ends - now));
+  if (lease.waiting > 0) parts.push(`${plural(lease.waiting, 'other')} in the queue`);
+  return parts.join(' · ');
+}
 
-// `now`: seconds since 1970.
+function parked({ position, waiting }) {
+  if (position > 1) return `A cell waits for the device: ${position - 1} before it.`;
+  if (position === 1) return 'A cell waits for the device: it is next.';
+  const queue = waiting > 0 ? ` ${plural(waiting, 'other')} in the queue.` : '';
+  return `The device is with others. It comes back when a cell needs it.${queue}`;
+}
+
+// Lines of text. `now`: seconds since 1970.
 export function leaseText(lease, now) {
   if (!lease) return '';
-  const parts = [STATES[lease.state] ?? `Leased: ${lease.devices.join(', ') || 'no device'}`];
-  if (lease.state === 'held' && lease.ends) parts.push(left(lease.ends - now));
-  if (lease.state !== 'ended' && lease.waiting > 0) parts.push(`${plural(lease.waiting, 'other')} in the queue`);
-  if (lease.holds && lease.state !== 'parked') parts.push(`cannot be parked: ${lease.holds}`);
-  return parts.join(' · ');
+  if (lease.state === 'parked') return parked(lease);
+  const first = lease.state === 'ended' ? 'The lease has ended. Cells that use a device fail.' : held(lease, now);
+  return lease.holds ? `${first}\n${lease.holds}` : first;
 }

@@ -103,7 +103,9 @@ export class Model {
   }
 
   _wanted() {
-    return Boolean(this.link?.ready) && !this.asleep && document.visibilityState === 'visible' && this.looked() > 0;
+    if (!this.link?.ready || document.visibilityState !== 'visible') return false;
+    const looked = this.looked();
+    return this.asleep ? looked > 1 && this.leased : looked > 0;
   }
 
   // Ask once; true while something goes on.
@@ -117,7 +119,7 @@ export class Model {
       view = await (panel ? link.view(whole ? 0 : this.trace.serial) : link.figures(this.trace.serial, this.trace.now));
     } catch (error) {
       if (!(error instanceof Quiet) || epoch !== this.epoch) return false;
-      this.asleep = link.kernel.status === 'idle' && !this.lease; // until a cell runs there is no use in asking
+      this.asleep = link.kernel.status === 'idle'; // until a cell runs only the lease has news
       return link.kernel.status === 'busy';
     }
     if (epoch !== this.epoch) return false;
