@@ -74,12 +74,13 @@ def fake(tmp_path):
 
 
 @pytest.fixture
-def make_kernel(spec_folder):
-    """Start kernels with variables of the test's own."""
+def make_kernel(spec_folder, tmp_path):
+    """Start kernels with variables of the test's own. They know the kernels of their lease by a folder, which is the
+    test's own as well, because tests that run beside this one have leases of the same number."""
     opened = []
 
     def make(**environment):
-        opened.append(support.Kernel(spec_folder, environment))
+        opened.append(support.Kernel(spec_folder, {"XDG_RUNTIME_DIR": str(tmp_path), **environment}))
         return opened[-1]
 
     yield make

@@ -61,7 +61,7 @@ scenario("a device that others need", async visit => {
   await choose(second);
   await second.locator('#progress-message', { hasText: 'Waiting for a device: number 1 in the queue' }).waitFor();
   await notebook.says('1 other in the queue');
-  await visit.picture(first, 'hosted-panel');
+  await visit.picture(first, 'hosted-panel', 610);
 
   await notebook.cell(1).locator('.jp-Stdin-input').fill('no');
   await first.keyboard.press('Enter');
@@ -78,7 +78,7 @@ scenario("a device that others need", async visit => {
   await notebook.run(3);
   await notebook.shows(3, 'Waiting for a device: 1 before you.');
   await notebook.says('A cell waits for the device: 1 before it.');
-  await visit.picture(first, 'hosted-parking');
+  await visit.picture(first, 'hosted-parking', 610);
   await third.click('#stop-server-btn');
   await notebook.shows(3, 'Waiting for a device: you are next.');
   await notebook.says('A cell waits for the device: it is next.');

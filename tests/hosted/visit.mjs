@@ -25,7 +25,7 @@ export class Visit {
   async person(dark = false) {
     const context = await this.browser.newContext({ viewport: { width: 1100, height: 760 }, colorScheme: dark ? 'dark' : 'light' });
     const page = await context.newPage();
-    page.setDefaultTimeout(25000);
+    page.setDefaultTimeout(120000);
     page.on('pageerror', error => this.errors.push(error.stack ?? String(error)));
     this.pages.push(page);
     return page;
