@@ -151,6 +151,14 @@ def test_a_task_that_is_cancelled_keeps_no_lease(broker, daemon):
         with pytest.raises(asyncio.CancelledError):
             await hasty
         daemon.free(2)
+        session = Session()
+        late = asyncio.create_task(session.ask(profile="one-gpu", wait=True))
+        await asyncio.sleep(0)
+        until(lambda: session.lease is not None, "the lease, of which the loop has not heard")
+        late.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await late
+        daemon.free(2)
 
     asyncio.run(scene())
 

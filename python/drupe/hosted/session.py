@@ -43,8 +43,10 @@ class Session:
             await in_thread(self._ask, waiting, want)
         except asyncio.CancelledError:
             with self._lock:
-                self._abandoned, ticket = True, self._ticket
-            threading.Thread(target=self._abandon, args=(ticket,), name="drupe-broker", daemon=True).start()
+                self._abandoned, ticket, there = True, self._ticket, self.lease is not None
+            # The lease may be there, and the task have been cancelled before it ran again.
+            give_up, arguments = (self._return, ()) if there else (self._abandon, (ticket,))
+            threading.Thread(target=give_up, args=arguments, name="drupe-broker", daemon=True).start()
             raise
         return self.lease
 
