@@ -231,7 +231,9 @@ void bk_lease_idle(bk_broker *broker, bk_lease *lease, bool idle)
         lease->idle_since = broker->now;
         broker->nidle++;
         lease_due(broker, lease);
-    } else if (!idle && lease->idle_since > 0) {
+    } else if (idle) {
+        lease->asked_at = 0; /* its kernel listens anew, and may not have heard */
+    } else if (lease->idle_since > 0) {
         lease->idle_since = 0;
         lease->asked_at = 0;
         broker->nidle--;

@@ -123,6 +123,8 @@ static void test_park(void **state)
     assert_true(is_event(alice, "park", lease));
     rig_later(&broker, 100);
     assert_null(rig_next(alice)); /* asked once */
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'idle','lease':'%s'}", lease)));
+    assert_true(is_event(alice, "park", lease)); /* who says it again may not have heard */
     assert_true(fine(rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease)));
     json_t *event = rig_next(bob);
     assert_string_equal(rig_text(event, "ticket"), ticket);
