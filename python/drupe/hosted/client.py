@@ -74,6 +74,7 @@ class Broker:
     def __init__(self, path=None, timeout=TIMEOUT):
         self.path = path or default_path()
         self.timeout = timeout
+        self.connections = 0  # how often it was made: a new one has no subscriptions
         self._tags = itertools.count(1)
         self._state = threading.Condition()
         self._socket = None
@@ -260,6 +261,7 @@ class Broker:
             new.close()
             why = _ERRORS.get(type(error), str(error))
             raise BrokerError(f"cannot reach the broker at {self.path}: {why}", "unreachable") from error
+        self.connections += 1
         return new
 
     def _send(self, packet):

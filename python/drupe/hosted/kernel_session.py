@@ -28,6 +28,7 @@ _GLANCE = 5.0  # the same while nothing is known to work: a thread may have begu
 _FRESH = 2.0  # seconds between two looks at who waits, at most
 _AWAY = (0.2, 0.5, 1.0, 2.0, 5.0)  # seconds until a broker that does not answer is asked again
 _TURN = 1.0  # seconds between two looks at one's place in the queue
+_FIRST = 5.0  # seconds in which a new kernel knows whether its lease is parked
 _LOST = ("unknown",)  # codes of a broker that does not know the lease
 
 _current = None  # the Session of this process
@@ -52,14 +53,18 @@ class Session:
         self._env = None  # the lease's, while it is known
         self._gate = threading.Condition()
         self._cells = set()
-        self._parking = False  # the thread parks: no cell begins
+        self._parking = False  # the thread parks, or says so: no cell begins
+        self._unsaid = False  # this kernel has parked, and the broker may believe that the lease has its devices
+        self._looked = threading.Event()  # at the lease, for the first time
         self._park_asked = False
         self._held = "held"  # "parked", "ended"
         self._why = ""  # of "ended"
         self._holds = ""  # what made the last attempt to park fail
         self._parked_at = None
-        self._told = None  # "busy" or "idle": what the broker heard last
+        self._own = None  # "busy" or "idle": what this kernel does
+        self._told = None  # the same of all kernels of the lease: what the broker heard last
         self._left_at = 0.0  # when the last cell ended
+        self._connection = 0  # the number of the one that hears of the lease
         self._facts = {}
         self._warning = None
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -98,15 +103,24 @@ class Session:
 
     def before_code(self, code):
         """Before the code of a cell runs: wait for parking to end, and for a device if the code may use one."""
-        with self._gate:
-            while self._parking:
-                self._gate.wait()
-            held = self._held
-        if held == "held" or not may_use_devices(code, self._notebook.names()):
+        held = self._state_for_cells()
+        if held == "held" and self._looked.is_set():
+            return
+        if not may_use_devices(code, self._notebook.names()):
+            return
+        self._looked.wait(_FIRST)  # the lease may have been parked before this kernel began
+        held = self._state_for_cells()
+        if held == "held":
             return
         if held == "ended":
             raise LeaseEnded(self._ended_text())
         self._resume()
+
+    def _state_for_cells(self):
+        with self._gate:
+            while self._parking:
+                self._gate.wait()
+            return self._held
 
     def _ended_text(self):
         return ("The lease of this kernel has ended (%s), and its device is another's now. Cells that use no device "
@@ -116,13 +130,21 @@ class Session:
 
     def _resume(self):
         line = self._notebook.line()
-        with Broker(self._broker.path) as own:
-            answer = self._ask_until_granted(own, line)
-        away = time.time() - (self._parked_at or time.time())
-        self._take_environment(answer)
-        back, seconds = _unpark()
-        with self._gate:
-            self._held, self._told = "held", None
+        self._siblings.mark("busy")  # so that none of them says that all have parked
+        try:
+            with Broker(self._broker.path) as own:
+                answer = self._ask_until_granted(own, line)
+            away = time.time() - (self._parked_at or time.time())
+            self._take_environment(answer)
+            back, seconds = _unpark()
+            with self._gate:
+                self._held, self._told, self._unsaid = "held", None, False
+        except BaseException:
+            if self._held == "parked":
+                # The devices may have been granted all the same, and nobody would use them.
+                self._unsaid = True
+                self._siblings.mark("parked")
+            raise
         self._note(answer)
         self._rouse()
         if line is not None:
@@ -204,9 +226,11 @@ class Session:
         while not self._closing:
             try:
                 self._join()
+                self._looked.set()
                 pauses = _pauses()
                 self._serve()
             except BrokerError as error:
+                self._looked.set()
                 if error.code in _LOST:
                     self._end(str(error))
                     return
@@ -218,20 +242,29 @@ class Session:
     def _join(self):
         """Listen to the lease, over a new connection."""
         self._broker.subscribe(self.lease)
+        self._connection = self._broker.connections
         self._broker.watch()
         self._told = None
         lease = self._look_at_lease()
+        if lease is None:
+            return
         with self._gate:
-            if lease is not None and lease.get("parked") and self._held == "held" and not self._cells:
+            if not lease.get("parked"):
+                self._unsaid = self._held == "parked"  # the broker went away before it heard of that
+            elif self._held == "held" and not (self._cells and self._looked.is_set()):
                 self._held, self._parked_at = "parked", time.time()  # before this kernel began
 
     def _serve(self):
         looked = time.monotonic()
         stale = False
         while not self._closing:
+            if self._broker.connections != self._connection:
+                return  # it was made anew by a request, and hears nothing of the lease
             self._tell_state()
             if self._park_asked:
                 self._try_to_park()
+            if self._unsaid:
+                self._say_again()
             event = self._event(self._patience(stale, looked))
             while event is not None:
                 stale = stale or event.get("event") == "changed"
@@ -264,7 +297,7 @@ class Session:
         with self._gate:
             running = bool(self._cells)
         wait = _GLANCE
-        if self._told == "busy" and not running:
+        if self._own == "busy" and not running:
             wait = _LOOK
         if stale:
             wait = min(wait, max(0.05, _FRESH - (time.monotonic() - looked)))
@@ -274,18 +307,24 @@ class Session:
         """Say busy as soon as a cell begins or a device works, and idle once both have been over for a moment."""
         with self._gate:
             held, running = self._held, bool(self._cells)
-            recent = time.monotonic() - self._left_at < _CALM and self._told == "busy"
+            recent = time.monotonic() - self._left_at < _CALM and self._own == "busy"
         if held != "held":
             return
-        state = "busy" if running or recent or _devices_work() else "idle"
+        self._own = "busy" if running or recent or _devices_work() else "idle"
+        self._siblings.mark(self._own)
+        state = self._state_of_all()
         if state == self._told:
             return
-        self._siblings.mark(state)
-        if state == "idle" and "busy" not in self._siblings.others():
+        if state == "idle":
             self._broker.idle(self.lease)
-        if state == "busy" or "busy" in self._siblings.others():  # one may have begun meanwhile
+            state = self._state_of_all()  # one may have begun meanwhile
+        if state == "busy":
             self._broker.busy(self.lease)
         self._told = state
+
+    def _state_of_all(self):
+        """One that was killed while it worked does not count any more: so it is looked at again and again."""
+        return "busy" if self._own == "busy" or "busy" in self._siblings.others() else "idle"
 
     def _on_event(self, event):
         name = event.get("event")
@@ -319,26 +358,48 @@ class Session:
         if not free:
             self._told = None  # it is said again, whatever was said before
             return
-        why = ""
         try:
-            why = _park()
-        except Exception as error:
-            why = "%s: %s" % (type(error).__name__, error)
-        if not why:
-            self._parked_at = time.time()
-        with self._gate:
-            self._held = "parked" if not why else self._held
-            self._holds = why
-            self._parking = False
-            self._gate.notify_all()
-        self._show_facts()
+            try:
+                why = _park()
+            except Exception as error:
+                why = "%s: %s" % (type(error).__name__, error)
+            with self._gate:
+                self._holds = why
+                if not why:
+                    self._held, self._parked_at, self._unsaid = "parked", time.time(), True
+            self._show_facts()
+            if not why:
+                self._say_parked()
+        finally:
+            self._let_cells_begin()
         if why:
             self._broker.busy(self.lease)  # the time until the next attempt begins anew
-            self._told = "busy"
-            return
+            self._told = self._own = "busy"
+
+    def _say_parked(self):
+        """Unless another kernel of the lease has its devices: the last one says it. No cell begins meanwhile: it would
+        ask for the devices before the broker has heard that they are given up, and lose them then."""
         self._siblings.mark("parked")
         if all(state == "parked" for state in self._siblings.others()):
             self._broker.parked(self.lease)
+            with self._gate:
+                self._unsaid = False
+
+    def _say_again(self):
+        """What could not be said, or was not true of the others."""
+        with self._gate:
+            if self._cells or self._held != "parked":
+                return
+            self._parking = True
+        try:
+            self._say_parked()
+        finally:
+            self._let_cells_begin()
+
+    def _let_cells_begin(self):
+        with self._gate:
+            self._parking = False
+            self._gate.notify_all()
 
     def _end(self, why):
         """The broker has taken the device. What lies on it moves to the host, as long as the driver lets us."""
