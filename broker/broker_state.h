@@ -18,7 +18,7 @@ struct bk_lease {
     bk_holder *holder;
     bk_lease *next, **prev, *hnext, **hprev, *unext, **uprev;
     bk_want want;
-    char *profile, *label; /* may be NULL */
+    char *profile, *label, *key; /* may be NULL */
     bk_holding holding;
     uint64_t groups; /* whose sums have it */
     double begin, ends, warn_at, since,
@@ -67,7 +67,7 @@ struct bk_ticket {
     bk_lease *lease; /* to be resumed, or NULL */
     bk_ticket *next, **prev;
     bk_want want;
-    char *profile, *label;
+    char *profile, *label, *key;
     double seconds, idle_after, asked;
     uint64_t serial, rank, failed; /* failed: the pass in which it found no devices */
     double used;                   /* scratch: device-seconds of the last hour */

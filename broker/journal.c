@@ -68,6 +68,7 @@ static json_t *lease_put(const bk_lease *lease)
     if (lease->idle_after > 0) bk_set(put, "idle_after", json_real(lease->idle_after));
     if (lease->label) bk_set(put, "label", json_string(lease->label));
     if (lease->profile) bk_set(put, "profile", json_string(lease->profile));
+    if (lease->key) bk_set(put, "key", json_string(lease->key));
     return json_pack("{so}", "put", put);
 }
 

@@ -187,6 +187,7 @@ void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client
     broker->counts.ended[end_of(why)]++;
     free(lease->profile);
     free(lease->label);
+    free(lease->key);
     free(lease);
 }
 

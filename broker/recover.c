@@ -141,6 +141,8 @@ static const char *lease_read(replay *r, const char *id, json_t *put)
             end = NULL;
             lease->begin = number(put, "begin");
             lease->spent = number(put, "spent");
+            const char *key = json_string_value(json_object_get(put, "key"));
+            if (key) lease->key = strdup(key);
             lease->parked = json_is_true(json_object_get(put, "parked"));
             lease->idle_after = number(put, "idle_after");
             if (!lease->parked) lease->since = number(put, "since");

@@ -159,6 +159,29 @@ static void test_park_not(void **state)
     rig_close(&broker);
 }
 
+/* Who has not heard the answer to an ask ends whatever came of it. */
+static void test_key(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *root = rig_client(&broker, 0), *alice = rig_client(&broker, ALICE),
+              *bob = rig_client(&broker, BOB);
+    rig_lease(&broker, root, "", "'want':{'profile':'gpu'},'user':'60001','key':'k'");
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'},'key':'other'");
+    rig_lease(&broker, alice, "waiting", "'want':{'profile':'gpu'},'wait':true,'key':'k'");
+    rig_lease(&broker, alice, "bad", "'want':{'profile':'part'},'key':''");
+    assert_true(fine(rig_ask(&broker, bob, "{'op':'return','key':'k'}"))); /* nothing of his */
+    assert_int_equal(broker.leases.count + broker.tickets.count, 3);
+    assert_true(fine(rig_ask(&broker, root, "{'op':'return','key':'k'}")));
+    assert_int_equal(broker.leases.count, 1);
+    assert_int_equal(broker.tickets.count, 0);
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'return','key':'other'}")));
+    assert_int_equal(broker.leases.count, 0);
+    assert_null(bk_broken(&broker));
+    rig_close(&broker);
+}
+
 static void test_others(void **state)
 {
     (void)state;
@@ -296,6 +319,6 @@ int main(void)
         cmocka_unit_test(test_park),         cmocka_unit_test(test_park_not),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_unread)};
+        cmocka_unit_test(test_unread),       cmocka_unit_test(test_key)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
