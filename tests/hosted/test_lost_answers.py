@@ -1,4 +1,4 @@
-"""A process that lives for long, as a hub does, holds no lease that nobody knows of: answers and requests may be lost."""
+"""A process that lives for long, as a hub does, holds no lease that nobody knows of: answers and requests get lost."""
 import asyncio
 import os
 import signal

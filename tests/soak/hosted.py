@@ -265,8 +265,8 @@ def prepare(folder):
 def report(world, seconds):
     counts, figures = world.trace.counts, world.checker.figures
     print(f"  {world.next_session} sessions in {seconds:.0f} s, {seconds / HOUR:.1f} hours in fast motion: "
-          f"{counts['left']} left, {counts['lost with its hub']} ended with their hub, {counts['taken over']} were taken "
-          f"over")
+          f"{counts['left']} left, {counts['lost with its hub']} ended with their hub, {counts['taken over']} were "
+          f"taken over")
     print(f"  {figures['leases']} leases, {figures['at once']} at a time; {figures['in the queue']} in the queue; "
           f"{figures['parked']} times parked, {figures['resumed']} times resumed; {counts['moved']} cells met another "
           f"device; {counts['ended']} leases ended by time")

@@ -15,10 +15,11 @@ from jupyter_client.manager import AsyncKernelManager
 
 WAIT = 90.0  # seconds after which nobody should wait any more
 PROFILES = ("gpu", "gpu", "two-gpus", "processor", "half", "half", "quarter", "share", "share", "large", "timed")
-ACTIONS = {"compute": 6, "host": 2, "rest": 2, "sleep": 3, "interrupt": 1, "crash": 1, "restart": 1, "extend": 1}
+ACTIONS = {"compute": 6, "host": 2, "rest": 2, "sleep": 4, "interrupt": 2, "crash": 1, "restart": 2, "extend": 1}
 AWAY = ("cannot reach", "closed the connection", "did not answer", "takes no requests", "cannot hold its lease")
 
-# A part that two kernels use at a time is locked twice. A timed lease may end in the middle of a cell: it locks nothing.
+# A part that two kernels use at a time is locked twice. A timed lease may end in the middle of a cell: that locks
+# nothing.
 SETUP = """import contextlib, fcntl, os, time
 import drupe.array as da
 @contextlib.contextmanager
