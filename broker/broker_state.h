@@ -20,6 +20,7 @@ struct bk_lease {
     bk_want want;
     char *profile, *label, *key; /* may be NULL */
     bk_holding holding;
+    bk_parts home;   /* the devices, by index, on which its holder's memory was when it parked */
     uint64_t groups; /* whose sums have it */
     double begin, ends, warn_at, since,
         spent; /* ends 0: never. since: it has its devices; spent: device-seconds before */
@@ -46,7 +47,8 @@ void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client
 /* Its end, and when to warn of it. */
 void bk_lease_until(bk_broker *broker, bk_lease *lease, double ends);
 void bk_lease_hold(bk_broker *broker, bk_lease *lease, bk_holder *holder);
-void bk_lease_park(bk_broker *broker, bk_lease *lease);
+/* `unused`: its holder could not use these devices, and waits for those that it had before. */
+void bk_lease_park(bk_broker *broker, bk_lease *lease, bool unused);
 void bk_lease_unpark(bk_broker *broker, bk_lease *lease, bk_holding *holding);
 void bk_lease_idle(bk_broker *broker, bk_lease *lease, bool idle);
 void bk_lease_due(bk_broker *broker, double when);

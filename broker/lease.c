@@ -4,6 +4,7 @@
  * finds the next. So a lease costs nothing for the time that it has, and a look is rare. */
 #include "broker/broker_state.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,8 +205,13 @@ void bk_lease_hold(bk_broker *broker, bk_lease *lease, bk_holder *holder)
 
 /* --- Parking -------------------------------------------------------------------------------------------- */
 
-void bk_lease_park(bk_broker *broker, bk_lease *lease)
+void bk_lease_park(bk_broker *broker, bk_lease *lease, bool unused)
 {
+    if (!unused) lease->home = (bk_parts){{0}};
+    for (unsigned i = 0; i < lease->holding.ntakes && !unused; i++) {
+        ptrdiff_t index = lease->holding.takes[i].device - broker->config.devices;
+        bk_set_part(&lease->home, (unsigned)index, true);
+    }
     holds(broker, lease, false);
     bk_give(broker, &lease->holding);
     lease->parked = true;

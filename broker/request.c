@@ -127,7 +127,8 @@ static json_t *parked(bk_broker *broker, bk_client *client, const json_t *reques
     json_t *refusal;
     bk_lease *lease = bk_ask_mine(broker, client, request, &refusal);
     if (!lease) return refusal;
-    if (!lease->parked) bk_lease_park(broker, lease);
+    bool unused = json_is_true(json_object_get(request, "unused"));
+    if (!lease->parked) bk_lease_park(broker, lease, unused);
     return fine();
 }
 

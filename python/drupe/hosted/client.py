@@ -148,8 +148,9 @@ class Broker:
     def busy(self, lease):
         return self.request("busy", lease=lease)
 
-    def parked(self, lease):
-        return self.request("parked", lease=lease)
+    def parked(self, lease, unused=False):
+        """Its devices are free for others; with `unused`, those that it had before are the ones that it waits for."""
+        return self.request("parked", lease=lease, unused=unused or None)
 
     def subscribe(self, lease):
         """Hear of a lease's events by event()."""

@@ -55,6 +55,7 @@ class Session:
         self._cells = set()
         self._parking = False  # the thread parks, or says so: no cell begins
         self._unsaid = False  # this kernel has parked, and the broker may believe that the lease has its devices
+        self._unused = False  # what the broker has granted last is of no use to this kernel
         self._looked = threading.Event()  # at the lease, for the first time
         self._park_asked = False
         self._held = "held"  # "parked", "ended"
@@ -139,10 +140,11 @@ class Session:
             back, seconds = _unpark()
             with self._gate:
                 self._held, self._told, self._unsaid = "held", None, False
+                self._unused = False
         except BaseException:
             if self._held == "parked":
                 # The devices may have been granted all the same, and nobody would use them.
-                self._unsaid = True
+                self._unsaid = self._unused = True
                 self._siblings.mark("parked")
             raise
         self._note(answer)
@@ -381,7 +383,7 @@ class Session:
         ask for the devices before the broker has heard that they are given up, and lose them then."""
         self._siblings.mark("parked")
         if all(state == "parked" for state in self._siblings.others()):
-            self._broker.parked(self.lease)
+            self._broker.parked(self.lease, self._unused)
             with self._gate:
                 self._unsaid = False
 

@@ -139,6 +139,31 @@ static void test_park(void **state)
     rig_close(&broker);
 }
 
+/* It comes back to the devices on which its memory was, if they are free, also after others were of no use.
+ */
+static void test_home(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, "{'devices':[{'id':'g0','kind':'gpu'},{'id':'g1','kind':'gpu'}]}");
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
+    const char *first = rig_lease(&broker, bob, "", "'want':{'kind':'gpu'}");
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'kind':'gpu'}");
+    const bk_lease *it = broker.first_lease;
+    const bk_device *home = &broker.config.devices[1];
+    assert_ptr_equal(it->holding.takes[0].device, home);
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease);
+    const char *second = rig_lease(&broker, bob, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, bob, "{'op':'return','lease':'%s'}", first);
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'resume','lease':'%s'}", lease)));
+    assert_ptr_not_equal(it->holding.takes[0].device, home);
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s','unused':true}", lease);
+    rig_ask(&broker, bob, "{'op':'return','lease':'%s'}", second);
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'resume','lease':'%s'}", lease)));
+    assert_ptr_equal(it->holding.takes[0].device, home);
+    rig_close(&broker);
+}
+
 /* Not who is busy again, and not before its time. */
 static void test_park_not(void **state)
 {
@@ -319,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_park),         cmocka_unit_test(test_park_not),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_odd_requests), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_unread),       cmocka_unit_test(test_key)};
+        cmocka_unit_test(test_unread),       cmocka_unit_test(test_key),
+        cmocka_unit_test(test_home)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
