@@ -35,6 +35,7 @@ class Session:
     profile: str = ""
     pid: int = None
     lease: str = None
+    use: tuple = None  # the lease and the parts that its last cell had in its environment
     ready: dict = None
     until: str = ""  # of "quiet"
     calm: float = None  # since when nobody wants what it has
@@ -58,7 +59,7 @@ class World:
 
     def wrong(self, text):
         self.problems.append(text)
-        self.trace.add("WRONG", what=text)
+        self.trace.add("WRONG", text=text)
         print("  WRONG: " + text, flush=True)
         if self.shown is None:
             self.shown = list(self.trace.lines)
@@ -118,19 +119,23 @@ class World:
         session = self.sessions[number]
         if name == "wrong":
             self.wrong(f"session {number} ({session.profile}): {event['text']}")
-        elif name == "died" and event["pid"] is not None and event["pid"] not in self.killed:
-            self.wrong(f"kernel {event['pid']} of session {number} has ended by itself")
+        elif name == "died" and not event["asked"] and event["pid"] not in {None, *self.killed}:
+            self.wrong(f"kernel {event['pid']} of session {number} has ended by itself, with status {event['status']}")
         elif name == "refused":
             self._judge(number, event["why"])
         elif name == "ready":
             session.ready, session.pid, session.lease = event, event["pid"], event["lease"]
+        elif name == "used":
+            session.use = (event["lease"], sorted(event["use"].split(",")))
         elif name == "quiet":
             session.until, session.calm, session.woken = event["until"], None, False
         elif name == "asks":
             session.profile, session.ready = event["profile"], None
         if name in ("refused", "asks", "restarts", "crashes", "ended"):
             session.lease = None
-        if name not in ("wrong", "ready"):
+        if name not in ("quiet", "reply", "used", "wakes", "ready"):
+            session.use = None
+        if name not in ("wrong", "ready", "used"):
             session.state = name
         if name == "left":
             hub.active.discard(number)
@@ -223,6 +228,9 @@ class World:
         else:
             self.wrong(f"when all had left, {listing and listing['leases']} and {listing and listing['waiting']} "
                        "were left")
+        missing = set(self.checker.parked) - self.service.accounted()
+        if self.service.steady and missing:
+            self.wrong(f"leases without a line of account: {sorted(missing)}")
         for device in listing["devices"] if listing else ():
             if device["free_parts"] != device["parts"] or device["free_memory"] != device["memory"]:
                 self.wrong(f"when all had left, {device['id']} was in use")
@@ -296,11 +304,14 @@ def main(arguments):
             report(world, time.monotonic() - begin)
         finally:
             world.end()
+            world.said = (world.folder / "hubs.log").read_text(errors="replace").splitlines()[-40:]
     if not world.problems:
         print("  all well")
         return 0
     print(f"  {len(world.problems)} wrong, seed {options.seed}. What happened before the first:")
     print("\n".join("    " + line for line in world.shown))
+    print("  What hubs and kernels said last:")
+    print("\n".join("    " + line for line in world.said))
     return 1
 
 

@@ -10,6 +10,7 @@ HUB_HOLDS = 20.0
 HEAD_WAITS = 3.0
 LEASE_MISSING = 2.0
 LEASE_LEFT = 4.0
+OTHER_PARTS = 1.0
 IDLE_HOLDS = 35.0
 
 
@@ -38,6 +39,11 @@ def fits(listing, profile):
         return device["free_parts"] >= want.get("parts", device["parts"])
 
     return sum(map(free, listing["devices"])) >= want.get("devices", 1)
+
+
+def parts_of(lease):
+    """As SOAK_USE names them; a share of a device is on its one part."""
+    return sorted(f"{take['id']}.{part}" for take in lease["devices"] for part in take["parts"] or [0])
 
 
 class Checker:
@@ -137,6 +143,9 @@ class Checker:
         if lease is not None and lease["pid"] != session.pid and alive(session.pid):
             yield ("held", number), (LEASE_MISSING, f"lease {session.lease} of session {number} is held by "
                                                     f"{lease['pid']}, not by its kernel {session.pid}")
+        if lease is not None and not lease["parked"] and session.use not in (None, (lease["lease"], parts_of(lease))):
+            yield ("use", number), (OTHER_PARTS, f"kernel {session.pid} of session {number} uses {session.use}, its "
+                                                 f"lease {lease['lease']} has {parts_of(lease)}")
         wanted = [one["ticket"] for one in listing["waiting"] if lease is not None and serves(listing, lease, one)]
         if session.state == "quiet" and wanted and alive(session.pid):
             yield ("idle", number), (IDLE_HOLDS, f"kernel {session.pid} of session {number} is idle and keeps its "

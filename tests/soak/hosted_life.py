@@ -67,7 +67,7 @@ class Life:
         self.wake = asyncio.Event()
         self.manager = self.client = self.pid = None
         self.connection = f"{options['folder']}/s{number}-{options['life']}.json"
-        self.over = self.fresh = False
+        self.over = self.asked = False  # asked: by the last restart
 
     # --- Its kernel --------------------------------------------------------------------------------------------
 
@@ -86,13 +86,14 @@ class Life:
                     self.manager = self._manager()
                     await self.manager.start_kernel(independent=self.stays)
                 else:
+                    self.asked = not restart
                     await self.manager.restart_kernel(now=restart)
                 break
             except RuntimeError as error:
                 if not any(words in str(error) for words in AWAY) or time.monotonic() > end:
                     raise Wrong(str(error)) from error
                 self.say("refused", why=str(error))
-            restart = None
+            restart, self.asked = None, False
             await asyncio.sleep(0.3)
         self.pid = self.manager.provisioner.pid
         self._connect(self.manager.client())
@@ -146,11 +147,12 @@ class Life:
             return False
         if reply["status"] != "ok":
             raise Wrong(f"{what} of kernel {self.pid} failed: {name}: {reply.get('evalue')}")
-        base, x, _, self.lease = ast.literal_eval(reply["user_expressions"]["it"]["data"]["text/plain"])
+        base, x, use, self.lease = ast.literal_eval(reply["user_expressions"]["it"]["data"]["text/plain"])
         sum_of_base = self.size * (self.size - 1) // 2 + self.size * self.add
         if base != sum_of_base or (self.last is not None and x != sum_of_base + self.size * self.last):
             raise Wrong(f"{what} of kernel {self.pid} computed {base} and {x}, not {sum_of_base} and more by "
                         f"{self.size} * {self.last}")
+        self.say("used", lease=self.lease, use=use)
         return True
 
     # --- What it does ------------------------------------------------------------------------------------------
@@ -162,13 +164,13 @@ class Life:
                 await (self._begin() if left is None else self._take(left))
                 await self._live()
             except Died:
-                self.say("died", pid=self.pid)
+                await self._tell_death()
                 if self.manager is not None and self.rng.random() < 0.5:
                     self.say("restarts")
-                    await self._start(restart=False)
+                    await self._start(restart=True)
                     await self._compute()
         except Died:
-            self.say("died", pid=self.pid)
+            await self._tell_death()
         except asyncio.TimeoutError:
             self.say("gave up")
         except Exception as error:
@@ -264,7 +266,8 @@ class Life:
         try:
             await self._cell(self.rng.choice(CRASHES))
         except Died:
-            await self._restart()
+            self.say("restarts", pid=self.pid)
+            await self._start(restart=True)
             return
         raise Wrong("a kernel survived its crash")
 
@@ -300,6 +303,14 @@ class Life:
             await self.manager.provisioner.wait()  # its process: the manager is forgotten, as that of a lost server is
         if self.client is not None:
             self.client.stop_channels()
+
+    async def _tell_death(self):
+        """With its exit status, if this hub is its parent. jupyter_client's shutdown_request to a kernel that has died
+        waits in its socket for 0.1 s, and a new kernel may be that fast: it ends in order then."""
+        status = None
+        if self.manager is not None and self.manager.has_kernel:
+            status = await self.manager.provisioner.poll()
+        self.say("died", pid=self.pid, status=status, asked=self.asked and status == 0)
 
     async def _gone(self):
         for _ in range(100):

@@ -132,6 +132,10 @@ class Service:
             self.up_since = time.monotonic()
         return answer
 
+    def accounted(self):
+        """The leases that have ended."""
+        return {json.loads(line)["lease"] for line in (self.folder / "accounts").read_text().splitlines()}
+
     def end(self):
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
@@ -213,7 +217,7 @@ class Trace:
         self.lines = collections.deque(maxlen=80)
         self.counts = collections.Counter()
 
-    def add(self, what, **more):
+    def add(self, what, /, **more):
         self.counts[what] += 1
         words = " ".join(f"{name}={value}" for name, value in more.items())
         self.lines.append(f"{time.monotonic() - self.begin:8.2f}  {what} {words}")
