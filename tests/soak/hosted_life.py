@@ -110,7 +110,7 @@ class Life:
         reply = await self._cell(SETUP.format(folder=self.options["locks"], size=self.size, add=self.add,
                                               locks=int(self.profile != "timed")))
         if self._expect(reply, "the first cell"):
-            self.last = 0
+            self.last, self.asked = 0, False
             self.say("ready", pid=self.pid, lease=self.lease, profile=self.profile, connection=self.connection,
                      stays=self.stays, size=self.size, add=self.add)
 
