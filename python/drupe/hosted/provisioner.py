@@ -54,6 +54,9 @@ class LeaseProvisioner(LocalProvisioner):
             env[name] = fill(env.get(name, text), chosen)
         env.update(self._session.lease.env)
         env["DRUPE_BROKER"] = self._session.broker.path
+        if not kwargs.get("independent"):
+            # A kernel whose server is killed before it looks for it would keep its lease for ever.
+            env["DRUPE_LOCAL_PARENT"] = str(os.getpid())
         return kwargs
 
     def _waiting(self, position):
