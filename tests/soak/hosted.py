@@ -188,6 +188,7 @@ class World:
             elif now > until:
                 del self.orphans[pid]
                 self.wrong(f"kernel {pid} outlives its hub")
+                self.kill_kernel(pid, "orphan killed")
         if listing is None:
             self.checker.away()
         else:

@@ -66,12 +66,16 @@ class Life:
         self.last = 0  # what was added to x; None: not known
         self.wake = asyncio.Event()
         self.manager = self.client = self.pid = None
-        self.connection = f"{options['folder']}/s{number}-{options['life']}.json"
+        self.managers = 0
         self.over = self.asked = False  # asked: by the last restart
+        self.interrupted = False  # a request to interrupt is on its way: it may come after the cell that it was for
 
     # --- Its kernel --------------------------------------------------------------------------------------------
 
     def _manager(self):
+        # A manager that is forgotten removes its file.
+        self.managers += 1
+        self.connection = f"{self.options['folder']}/s{self.number}-{self.options['life']}-{self.managers}.json"
         specs = KernelSpecManager(kernel_dirs=[self.options["specs"]])
         return AsyncKernelManager(kernel_name=self.profile, kernel_spec_manager=specs, transport="ipc",
                                   ip=self.connection[:-5], connection_file=self.connection)
@@ -86,7 +90,7 @@ class Life:
                     self.manager = self._manager()
                     await self.manager.start_kernel(independent=self.stays)
                 else:
-                    self.asked = not restart
+                    self.asked, self.interrupted = not restart, True
                     await self.manager.restart_kernel(now=restart)
                 break
             except RuntimeError as error:
@@ -107,12 +111,16 @@ class Life:
 
     async def _setup(self):
         self.last = None
-        reply = await self._cell(SETUP.format(folder=self.options["locks"], size=self.size, add=self.add,
-                                              locks=int(self.profile != "timed")))
+        while (reply := await self._first_cell()).get("ename") == "KeyboardInterrupt" and self.interrupted:
+            self.interrupted = False
         if self._expect(reply, "the first cell"):
             self.last, self.asked = 0, False
             self.say("ready", pid=self.pid, lease=self.lease, profile=self.profile, connection=self.connection,
                      stays=self.stays, size=self.size, add=self.add)
+
+    async def _first_cell(self):
+        return await self._cell(SETUP.format(folder=self.options["locks"], size=self.size, add=self.add,
+                                             locks=int(self.profile != "timed")))
 
     async def _cell(self, code, limit=WAIT):
         """The content of its reply."""
@@ -144,6 +152,9 @@ class Life:
             return False
         if name == "DeviceMoved":
             self.say("moved")
+            return False
+        if name == "KeyboardInterrupt" and self.interrupted:
+            self.last, self.interrupted = None, False
             return False
         if reply["status"] != "ok":
             raise Wrong(f"{what} of kernel {self.pid} failed: {name}: {reply.get('evalue')}")
@@ -223,7 +234,10 @@ class Life:
         """A cell that needs no device does not wait for one."""
         number = self.rng.randrange(1000)
         reply = await self._cell(f"it = {number} + 1", limit=30)
-        if reply["user_expressions"]["it"].get("data", {}).get("text/plain") != str(number + 1):
+        if reply.get("ename") == "KeyboardInterrupt" and self.interrupted:
+            self.interrupted = False
+            return
+        if reply["status"] != "ok" or reply["user_expressions"]["it"].get("data", {}).get("text/plain") != str(number + 1):
             raise Wrong(f"a cell without devices brought {reply}")
 
     async def _rest(self):
@@ -252,13 +266,16 @@ class Life:
         self.say("cell", code="interrupted")
         self.sent = self.client.execute(code, user_expressions={"it": "it"}, store_history=False, allow_stdin=False)
         await asyncio.sleep(self.rng.uniform(0, 1))
+        self.interrupted = True
         await self.manager.interrupt_kernel()
         reply = await self._reply()
         before, self.last = self.last, None
         if reply.get("ename") != "KeyboardInterrupt":
             self.last = before
             self.last = add if self._expect(reply, "an interrupted cell") else None
-        elif self.rng.random() < 0.5:
+            return
+        self.interrupted = False
+        if self.rng.random() < 0.5:
             await self._quiet(None)
 
     async def _crash(self):
@@ -278,7 +295,7 @@ class Life:
     async def _extend(self):
         reply = await self._cell(f"import drupe.hosted\ntry:\n    drupe.hosted.extend({HOUR})\n"
                                  "except drupe.hosted.BrokerError:\n    pass\nit = 1")
-        if reply["status"] != "ok" and reply.get("ename") not in ("LeaseEnded", "DeviceMoved"):
+        if reply["status"] != "ok" and reply.get("ename") not in ("LeaseEnded", "DeviceMoved", "KeyboardInterrupt"):
             raise Wrong(f"extend() failed: {reply.get('ename')}: {reply.get('evalue')}")
 
     # --- Its end -----------------------------------------------------------------------------------------------
