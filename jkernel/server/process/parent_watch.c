@@ -25,7 +25,8 @@ void jk_parent_watch_open(jk_parent_watch *watch)
     watch->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)watch->named, 0);
     watch->lost = watch->pidfd < 0 && errno == ESRCH && near && strtol(near, NULL, 10) == watch->named;
 #endif
-    /* Without that, a parent that was gone before this cannot be told from one in another process namespace. */
+    /* Without that, a parent that was gone before this cannot be told from one in another process namespace.
+     */
     if (watch->pidfd < 0 && !watch->lost)
         jk_log("no process descriptor for the parent %ld; asking each second", watch->named);
 }
