@@ -296,6 +296,7 @@ def main(arguments):
     parser.add_argument("--pause", type=float, default=8, help="the most seconds between two faults")
     parser.add_argument("--no-faults", dest="faults", action="store_false")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # in order: nothing that it started is left
     print(f"soak hosted, seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         prepare(pathlib.Path(folder))
