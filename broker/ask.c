@@ -13,7 +13,7 @@ typedef struct ask {
     bk_user *user;
     bk_want want;
     const bk_profile *profile;
-    const char *label;
+    const char *label, *key;
     double seconds;
 } ask;
 
@@ -222,6 +222,9 @@ json_t *bk_ask_lease(bk_broker *broker, bk_client *client, const json_t *request
     if (!plain(request, "label", &a.label)) {
         return bk_refuse(broker, "bad", "\"label\" must be a line of 1 to %d bytes.", BK_NAME_MOST);
     }
+    if (!plain(request, "key", &a.key)) {
+        return bk_refuse(broker, "bad", "\"key\" must be a line of 1 to %d bytes.", BK_NAME_MOST);
+    }
     if (!check_possible(&a, wait) || !check_limits(&a)) return a.refusal;
     bk_holder *holder = holder_read(&a);
     if (!holder) return a.refusal;
@@ -232,6 +235,7 @@ json_t *bk_ask_lease(bk_broker *broker, bk_client *client, const json_t *request
     ticket->idle_after = a.profile ? a.profile->idle : broker->config.idle;
     if (a.profile) ticket->profile = strdup(a.profile->name);
     if (a.label) ticket->label = strdup(a.label);
+    if (a.key) ticket->key = strdup(a.key);
     return answer(broker, ticket, wait);
 }
 

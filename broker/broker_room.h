@@ -122,9 +122,10 @@ typedef struct bk_holding {
 const char *bk_want_never(const bk_broker *broker, const bk_want *want);
 /* The least that it would count. */
 uint64_t bk_want_amount(const bk_broker *broker, const bk_want *want);
-/* Choose devices and take them; false when they are not free, or reserved in `pass` (0: ignore reservations).
- */
-bool bk_claim(bk_broker *broker, const bk_want *want, uint64_t pass, bk_holding *holding);
+/* Choose devices and take them, those of `home` first (by index; NULL: none); false when they are not free,
+ * or reserved in `pass` (0: ignore reservations). */
+bool bk_claim(bk_broker *broker, const bk_want *want, const bk_parts *home, uint64_t pass,
+              bk_holding *holding);
 /* Take exactly this, as a journal tells it; false when it is not there or not free. */
 bool bk_claim_again(bk_broker *broker, bk_holding *holding);
 void bk_give(bk_broker *broker, bk_holding *holding);

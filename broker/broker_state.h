@@ -18,8 +18,9 @@ struct bk_lease {
     bk_holder *holder;
     bk_lease *next, **prev, *hnext, **hprev, *unext, **uprev;
     bk_want want;
-    char *profile, *label; /* may be NULL */
+    char *profile, *label, *key; /* may be NULL */
     bk_holding holding;
+    bk_parts home;   /* the devices, by index, on which its holder's memory was when it parked */
     uint64_t groups; /* whose sums have it */
     double begin, ends, warn_at, since,
         spent; /* ends 0: never. since: it has its devices; spent: device-seconds before */
@@ -47,7 +48,8 @@ void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client
 /* Its end, and when to warn of it. */
 void bk_lease_until(bk_broker *broker, bk_lease *lease, double ends);
 void bk_lease_hold(bk_broker *broker, bk_lease *lease, bk_holder *holder);
-void bk_lease_park(bk_broker *broker, bk_lease *lease);
+/* `unused`: its holder could not use these devices, and waits for those that it had before. */
+void bk_lease_park(bk_broker *broker, bk_lease *lease, bool unused);
 void bk_lease_unpark(bk_broker *broker, bk_lease *lease, bk_holding *holding);
 void bk_lease_idle(bk_broker *broker, bk_lease *lease, bool idle);
 void bk_lease_due(bk_broker *broker, double when);
@@ -68,7 +70,7 @@ struct bk_ticket {
     bk_lease *lease; /* to be resumed, or NULL */
     bk_ticket *next, **prev;
     bk_want want;
-    char *profile, *label;
+    char *profile, *label, *key;
     double seconds, idle_after, asked;
     uint64_t serial, rank, failed; /* failed: the pass in which it found no devices */
     double used;                   /* scratch: device-seconds of the last hour */

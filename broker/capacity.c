@@ -193,7 +193,8 @@ static void holding_count(bk_holding *holding)
     }
 }
 
-bool bk_claim(bk_broker *broker, const bk_want *want, uint64_t pass, bk_holding *holding)
+bool bk_claim(bk_broker *broker, const bk_want *want, const bk_parts *home, uint64_t pass,
+              bk_holding *holding)
 {
     *holding = (bk_holding){.limited = want->memory > 0, .limit = want->memory};
     bk_device *found[BK_TAKES_MOST];
@@ -207,6 +208,7 @@ bool bk_claim(bk_broker *broker, const bk_want *want, uint64_t pass, bk_holding 
             bool again = false;
             for (unsigned k = 0; k < count && !again; k++) again = found[k] == device;
             double rest = again ? 2 : remains(device, want);
+            if (!again && home && bk_has_part(home, (unsigned)i)) rest -= 2;
             if (rest < least) {
                 least = rest;
                 best = device;

@@ -120,7 +120,8 @@ static bool serve(bk_broker *broker, bk_ticket *ticket, queue_pass *pass)
     if (!ticket->first && hopeless(pass, &ticket->want)) return false;
     uint64_t amount = bk_want_amount(broker, &ticket->want);
     if (bk_user_over(broker, ticket->user, amount, true, &ever)) return false;
-    if (!bk_claim(broker, &ticket->want, pass->number, &holding)) {
+    const bk_parts *home = ticket->lease ? &ticket->lease->home : NULL;
+    if (!bk_claim(broker, &ticket->want, home, pass->number, &holding)) {
         if (ticket->first) bk_reserve(broker, &ticket->want, pass->number);
         if (pass->nfailed < FAILED_MOST) pass->failed[pass->nfailed++] = ticket->want;
         return false;

@@ -42,6 +42,8 @@ bool bk_grant(bk_broker *broker, bk_ticket *ticket, bk_holding *holding)
                              ticket->label, holding);
         if (!lease) return false;
         lease->idle_after = ticket->idle_after;
+        lease->key = ticket->key;
+        ticket->key = NULL;
         if (ticket->seconds > 0) bk_lease_until(broker, lease, broker->now + ticket->seconds);
         bk_journal_put(broker, lease);
     }

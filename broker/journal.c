@@ -48,7 +48,17 @@ static json_t *take_put(const bk_take *take)
     return json_pack("{sssosI}", "id", take->device->id, "parts", parts, "memory", (json_int_t)take->memory);
 }
 
-static json_t *lease_put(const bk_lease *lease)
+static json_t *home_put(const bk_broker *broker, const bk_lease *lease)
+{
+    json_t *home = json_array();
+    for (unsigned i = 0; i < broker->config.ndevices; i++) {
+        if (bk_has_part(&lease->home, i))
+            json_array_append_new(home, json_string(broker->config.devices[i].id));
+    }
+    return home;
+}
+
+static json_t *lease_put(const bk_broker *broker, const bk_lease *lease)
 {
     json_t *takes = json_array();
     for (unsigned i = 0; i < lease->holding.ntakes; i++) {
@@ -68,12 +78,14 @@ static json_t *lease_put(const bk_lease *lease)
     if (lease->idle_after > 0) bk_set(put, "idle_after", json_real(lease->idle_after));
     if (lease->label) bk_set(put, "label", json_string(lease->label));
     if (lease->profile) bk_set(put, "profile", json_string(lease->profile));
+    if (lease->key) bk_set(put, "key", json_string(lease->key));
+    if (lease->parked) bk_set(put, "home", home_put(broker, lease));
     return json_pack("{so}", "put", put);
 }
 
 void bk_journal_put(bk_broker *broker, const bk_lease *lease)
 {
-    if (broker->journal.folder >= 0) bk_journal_line(&broker->journal.pending, lease_put(lease));
+    if (broker->journal.folder >= 0) bk_journal_line(&broker->journal.pending, lease_put(broker, lease));
 }
 
 void bk_journal_end(bk_broker *broker, const bk_lease *lease)
@@ -145,7 +157,7 @@ bool bk_journal_compact(bk_broker *broker)
     bk_journal_line(
         &text, json_pack("{sisssf}", "drupe_broker", BK_VERSION, "boot", broker->boot, "made", broker->now));
     for (bk_lease *lease = broker->first_lease; lease; lease = lease->next)
-        bk_journal_line(&text, lease_put(lease));
+        bk_journal_line(&text, lease_put(broker, lease));
     int fd = text.failed ? -1
                          : openat(journal->folder, JOURNAL_NEW,
                                   O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);

@@ -4,6 +4,7 @@
  * finds the next. So a lease costs nothing for the time that it has, and a look is rare. */
 #include "broker/broker_state.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,7 @@ void bk_lease_end(bk_broker *broker, bk_lease *lease, const char *why, bk_client
     broker->counts.ended[end_of(why)]++;
     free(lease->profile);
     free(lease->label);
+    free(lease->key);
     free(lease);
 }
 
@@ -208,8 +210,13 @@ void bk_lease_hold(bk_broker *broker, bk_lease *lease, bk_holder *holder)
 
 /* --- Parking -------------------------------------------------------------------------------------------- */
 
-void bk_lease_park(bk_broker *broker, bk_lease *lease)
+void bk_lease_park(bk_broker *broker, bk_lease *lease, bool unused)
 {
+    if (!unused) lease->home = (bk_parts){{0}};
+    for (unsigned i = 0; i < lease->holding.ntakes && !unused; i++) {
+        ptrdiff_t index = lease->holding.takes[i].device - broker->config.devices;
+        bk_set_part(&lease->home, (unsigned)index, true);
+    }
     holds(broker, lease, false);
     bk_give(broker, &lease->holding);
     lease->parked = true;
@@ -236,7 +243,9 @@ void bk_lease_idle(bk_broker *broker, bk_lease *lease, bool idle)
         lease->idle_since = broker->now;
         broker->nidle++;
         lease_due(broker, lease);
-    } else if (!idle && lease->idle_since > 0) {
+    } else if (idle) {
+        lease->asked_at = 0; /* its kernel listens anew, and may not have heard */
+    } else if (lease->idle_since > 0) {
         lease->idle_since = 0;
         lease->asked_at = 0;
         broker->nidle--;

@@ -117,6 +117,17 @@ static double number(json_t *put, const char *key)
     return json_number_value(json_object_get(put, key));
 }
 
+static void home_read(bk_broker *broker, json_t *put, bk_parts *home)
+{
+    json_t *id;
+    size_t i;
+    json_array_foreach(json_object_get(put, "home"), i, id)
+    {
+        const bk_device *device = device_named(broker, json_string_value(id));
+        if (device) bk_set_part(home, (unsigned)(device - broker->config.devices), true);
+    }
+}
+
 /* Why a lease of the journal does not go on, or NULL. */
 static const char *lease_read(replay *r, const char *id, json_t *put)
 {
@@ -141,6 +152,9 @@ static const char *lease_read(replay *r, const char *id, json_t *put)
             end = NULL;
             lease->begin = number(put, "begin");
             lease->spent = number(put, "spent");
+            const char *key = json_string_value(json_object_get(put, "key"));
+            if (key) lease->key = strdup(key);
+            home_read(broker, put, &lease->home);
             lease->parked = json_is_true(json_object_get(put, "parked"));
             lease->idle_after = number(put, "idle_after");
             if (!lease->parked) lease->since = number(put, "since");

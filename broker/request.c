@@ -50,9 +50,30 @@ static json_t *return_ticket(bk_broker *broker, bk_client *client, const char *i
     return fine();
 }
 
+static bool keyed(const char *own, const char *key, const bk_user *user, const bk_client *client)
+{
+    return own && strcmp(own, key) == 0 && (user == client->user || client->user->admin);
+}
+
+/* Whatever came of an ask whose answer was lost: a lease, a place in the queue, nothing. */
+static json_t *return_key(bk_broker *broker, bk_client *client, const char *key)
+{
+    for (bk_ticket *ticket = broker->first_ticket, *next; ticket; ticket = next) {
+        next = ticket->next;
+        if (keyed(ticket->key, key, ticket->user, client)) bk_ticket_drop(broker, ticket);
+    }
+    for (bk_lease *lease = broker->first_lease, *next; lease; lease = next) {
+        next = lease->next;
+        if (keyed(lease->key, key, lease->user, client)) bk_lease_end(broker, lease, BK_RETURNED, client);
+    }
+    return fine();
+}
+
 static json_t *return_lease(bk_broker *broker, bk_client *client, const json_t *request)
 {
     const char *ticket = json_string_value(json_object_get(request, "ticket"));
+    const char *key = json_string_value(json_object_get(request, "key"));
+    if (key) return return_key(broker, client, key);
     if (ticket) return return_ticket(broker, client, ticket);
     json_t *refusal;
     bk_lease *lease = bk_ask_mine(broker, client, request, &refusal);
@@ -113,7 +134,8 @@ static json_t *parked(bk_broker *broker, bk_client *client, const json_t *reques
     json_t *refusal;
     bk_lease *lease = bk_ask_mine(broker, client, request, &refusal);
     if (!lease) return refusal;
-    if (!lease->parked) bk_lease_park(broker, lease);
+    bool unused = json_is_true(json_object_get(request, "unused"));
+    if (!lease->parked) bk_lease_park(broker, lease, unused);
     return fine();
 }
 

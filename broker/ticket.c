@@ -46,6 +46,7 @@ void bk_ticket_drop(bk_broker *broker, bk_ticket *ticket)
     if (ticket->first) broker->look_queue = true; /* what was reserved for it */
     free(ticket->profile);
     free(ticket->label);
+    free(ticket->key);
     free(ticket);
 }
 

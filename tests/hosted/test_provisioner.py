@@ -1,4 +1,5 @@
 """A lease for each kernel, of real kernels and a real broker."""
+import asyncio
 import json
 import os
 import signal
@@ -6,7 +7,7 @@ import signal
 import pytest
 from daemon import until
 from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import KernelManager
+from jupyter_client.manager import AsyncKernelManager, KernelManager
 
 from drupe.hosted import Broker
 from drupe.hosted.provisioner import fill, parameters
@@ -21,7 +22,7 @@ def start(tmp_path, daemon):
     """Starts kernels whose kernelspec names the provisioner."""
     managers = []
 
-    def begin(schema=None, env=(), **config):
+    def begin(schema=None, env=(), manager=KernelManager, **config):
         folder = tmp_path / "kernels" / f"leased{len(managers)}"
         spec.install(folder)
         made = json.loads((folder / "kernel.json").read_text())
@@ -31,10 +32,11 @@ def start(tmp_path, daemon):
         if schema:
             made["metadata"]["parameters"] = schema
         (folder / "kernel.json").write_text(json.dumps(made))
-        manager = KernelManager(kernel_name=folder.name,
-                                kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(folder.parent)]))
-        managers.append(manager)
-        return manager
+        made = manager(kernel_name=folder.name,
+                       kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(folder.parent)]))
+        if manager is KernelManager:
+            managers.append(made)
+        return made
 
     yield begin
     for manager in managers:
@@ -99,6 +101,39 @@ def test_a_restarted_kernel_keeps_its_device(start, daemon):
     until(lambda: not manager.is_alive(), "the kernel's end")
     manager.restart_kernel()  # with a new lease
     assert ask(manager, MASK) == mask
+
+
+def test_a_kernel_that_parked_is_restarted_with_what_the_lease_has_then(start, daemon):
+    """Its old device is another's."""
+    manager = start(wait_seconds=60)
+    manager.start_kernel()
+    with Broker() as broker:
+        (lease,) = broker.list()["leases"]
+        broker.parked(lease["lease"])
+        other = broker.lease("one-gpu")
+        manager.restart_kernel()
+        assert {ask(manager, MASK), other.env["CUDA_VISIBLE_DEVICES"]} == {"0", "1"}
+        assert {one["lease"] for one in broker.list()["leases"]} == {lease["lease"], other.id}
+
+
+def test_a_start_that_is_cancelled_leaves_neither_kernel_nor_lease(start, daemon, monkeypatch):
+    launched = []
+
+    async def adopt(session, pid):
+        launched.append(pid)
+        await asyncio.sleep(600)
+
+    async def cancelled():
+        task = asyncio.ensure_future(start(manager=AsyncKernelManager).start_kernel())
+        while not launched:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+
+    monkeypatch.setattr("drupe.hosted.session.Session.adopt", adopt)
+    asyncio.run(cancelled())
+    assert leases() == []
+    assert os.waitpid(launched[0], 0)[1] == signal.SIGKILL
 
 
 def test_a_kernel_waits_and_gives_up(start, daemon, caplog):

@@ -89,6 +89,29 @@ def test_the_kernel_ends_with_its_parent(spec_folder, tmp_path):
     wait_gone(pid)
 
 
+def test_the_kernel_ends_with_a_parent_that_it_has_not_seen(tmp_path):
+    """A launcher that is killed at once; DRUPE_LOCAL_PARENT says that it is not merely out of sight."""
+    launcher = subprocess.Popen([sys.executable, "-c", ""])
+    launcher.wait()
+    parent = str(launcher.pid)
+    kernels = []
+    for name, other in (("near", {"DRUPE_LOCAL_PARENT": parent}), ("far", {}), ("older", {"DRUPE_LOCAL_PARENT": "3"})):
+        path = tmp_path / f"{name}.json"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps({"transport": "ipc", "ip": str(tmp_path / name), "key": "k" * 32,
+                                    "signature_scheme": "hmac-sha256", "shell_port": 1, "iopub_port": 2,
+                                    "stdin_port": 3, "control_port": 4, "hb_port": 5}))
+        kernels.append(subprocess.Popen([sys.executable, "-m", "drupe", "-f", str(path)], stdin=subprocess.DEVNULL,
+                                        env={**os.environ, "JPY_PARENT_PID": parent, **other}))
+    try:
+        kernels[0].wait(support.TIMEOUT)
+        assert [kernel.poll() for kernel in kernels[1:]] == [None, None]
+    finally:
+        for kernel in kernels:
+            kernel.kill()
+            kernel.wait()
+
+
 def test_shutdown_ends_what_the_kernel_started(fresh, tmp_path):
     """Also in sessions of their own. Whoever is to outlive the kernel detaches twice, as a daemon does."""
     run = fresh.run("import os, subprocess\n"

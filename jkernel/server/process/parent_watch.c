@@ -14,8 +14,8 @@
 void jk_parent_watch_open(jk_parent_watch *watch)
 {
     const char *text = getenv("JPY_PARENT_PID");
-    watch->pidfd = -1;
-    watch->original = (long)getppid();
+    const char *near = getenv("DRUPE_LOCAL_PARENT"); /* who started us says that it is of our namespace */
+    *watch = (jk_parent_watch){.pidfd = -1, .original = (long)getppid()};
     watch->named = text ? strtol(text, NULL, 10) : 0;
     if (watch->named <= 1) {
         watch->named = 0;
@@ -23,9 +23,11 @@ void jk_parent_watch_open(jk_parent_watch *watch)
     }
 #ifdef SYS_pidfd_open
     watch->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)watch->named, 0);
+    watch->lost = watch->pidfd < 0 && errno == ESRCH && near && strtol(near, NULL, 10) == watch->named;
 #endif
-    /* A parent that was gone before this cannot be told from one in another process namespace. */
-    if (watch->pidfd < 0)
+    /* Without that, a parent that was gone before this cannot be told from one in another process namespace.
+     */
+    if (watch->pidfd < 0 && !watch->lost)
         jk_log("no process descriptor for the parent %ld; asking each second", watch->named);
 }
 
@@ -38,7 +40,7 @@ void jk_parent_watch_clear(jk_parent_watch *watch)
 bool jk_parent_watch_gone(jk_parent_watch *watch)
 {
     if (watch->named == 0) return false;
-    bool gone = watch->original != 1 && (long)getppid() != watch->original;
+    bool gone = watch->lost || (watch->original != 1 && (long)getppid() != watch->original);
     if (watch->pidfd >= 0) {
         struct pollfd item = {.fd = watch->pidfd, .events = POLLIN};
         gone = poll(&item, 1, 0) > 0;

@@ -52,6 +52,7 @@ typedef struct jk_parent_watch {
     int pidfd;     /* of the process named in JPY_PARENT_PID; -1: none, look at getppid() */
     long named;    /* 0: nothing to watch, or its end was told */
     long original; /* getppid() at the start */
+    bool lost;     /* it had ended before the watch began */
 } jk_parent_watch;
 
 void jk_parent_watch_open(jk_parent_watch *watch);

@@ -115,15 +115,16 @@ class Broker:
         return self.request("metrics")["metrics"]
 
     def lease(self, profile=None, *, kind=None, devices=None, parts=None, memory=None, seconds=None, holder=None,
-              user=None, label=None, wait=False, timeout=None, waiting=None):
+              user=None, label=None, key=None, wait=False, timeout=None, waiting=None):
         """Lease what a profile says, or `devices` devices of a kind, `parts` parts of one, `memory` bytes of one.
 
         The lease ends with the process `holder` (a pid; this process otherwise). With wait=True this call waits for
-        its turn, at most `timeout` seconds, and calls waiting(position, ticket) when these become known.
+        its turn, at most `timeout` seconds, and calls waiting(position, ticket) when these become known. When the
+        answer is lost, give_back(key=...) ends what came of it.
         """
         want = {"profile": profile, "kind": kind, "devices": devices, "parts": parts, "memory": memory}
         request = {"want": {name: value for name, value in want.items() if value is not None}, "seconds": seconds,
-                   "holder": None if holder is None else {"pid": holder}, "user": user, "label": label}
+                   "holder": None if holder is None else {"pid": holder}, "user": user, "label": label, "key": key}
         if wait:
             request["wait"] = True
         return self._granted(self.request("lease", **request), timeout, waiting)
@@ -136,9 +137,9 @@ class Broker:
         """Another process holds the lease from now on."""
         return self.request("adopt", lease=lease, holder={"pid": pid})
 
-    def give_back(self, lease=None, *, ticket=None):
-        """Return a lease, or give up a place in the queue."""
-        return self.request("return", lease=lease, ticket=ticket)
+    def give_back(self, lease=None, *, ticket=None, key=None):
+        """Return a lease, give up a place in the queue, or end whatever came of an ask with this key."""
+        return self.request("return", lease=lease, ticket=ticket, key=key)
 
     def extend(self, lease, seconds):
         """Keep a lease for longer, where the quota allows it and nobody waits."""
@@ -150,8 +151,9 @@ class Broker:
     def busy(self, lease):
         return self.request("busy", lease=lease)
 
-    def parked(self, lease):
-        return self.request("parked", lease=lease)
+    def parked(self, lease, unused=False):
+        """Its devices are free for others; with `unused`, those that it had before are the ones that it waits for."""
+        return self.request("parked", lease=lease, unused=unused or None)
 
     def subscribe(self, lease):
         """Hear of a lease's events by event()."""

@@ -64,7 +64,9 @@ class Session:
         self._holds = ""  # what keeps memory on the device: of the last attempt to park
         self._tried_at = None  # after an end: when the cell ended after which memory was moved last, or nearly
         self._parked_at = None
-        self._told = None  # "busy" or "idle": what the broker heard last
+        self._unused = False  # the devices that were granted last are of no use to this kernel
+        self._own = None  # "busy" or "idle": what this kernel does
+        self._told = None  # "busy", "idle" or "parked", of all kernels of the lease: what the broker heard last
         self._left_at = 0.0  # when the last cell ended
         self._facts = {}
         self._of = {}  # how many parts devices have, as far as that is known
@@ -160,7 +162,7 @@ class Session:
         with self._gate:
             if self._held == "ended":
                 raise LeaseEnded(self._ended_text())
-            self._held, self._told = "held", None
+            self._held, self._told, self._unused = "held", None, False
         self._rouse()
 
     def leave_device(self):
@@ -177,7 +179,7 @@ class Session:
         with contextlib.suppress(OSError):
             self._siblings.mark("parked")
         with self._gate:
-            self._held, self._told = "parked", None
+            self._held, self._told, self._unused = "parked", None, True
         self._rouse()
 
     def _take_environment(self, answer):
@@ -334,7 +336,7 @@ class Session:
         with self._gate:
             running = bool(self._cells)
         wait = _GLANCE
-        if self._told == "busy" and not running:
+        if self._own == "busy" and not running:
             wait = _LOOK
         if stale:
             wait = min(wait, max(0.05, _FRESH - (time.monotonic() - looked)))
@@ -344,20 +346,26 @@ class Session:
         """Say busy as soon as a cell begins or a device works, and idle once both have been over for a moment."""
         with self._gate:
             held, running = self._held, bool(self._cells)
-            recent = time.monotonic() - self._left_at < _CALM and self._told == "busy"
+            recent = time.monotonic() - self._left_at < _CALM and self._own == "busy"
         if held == "parked":
             self._tell_parked()
         if held != "held":
             return
-        state = "busy" if running or recent or devices.work() else "idle"
+        self._own = "busy" if running or recent or devices.work() else "idle"
+        self._siblings.mark(self._own)
+        state = self._state_of_all()
         if state == self._told:
             return
-        self._siblings.mark(state)
-        if state == "idle" and "busy" not in self._siblings.others():
+        if state == "idle":
             self._broker.idle(self.lease)
-        if state == "busy" or "busy" in self._siblings.others():  # one may have begun meanwhile
+            state = self._state_of_all()  # one may have begun meanwhile
+        if state == "busy":
             self._broker.busy(self.lease)
         self._told = state
+
+    def _state_of_all(self):
+        """One that was killed while it worked does not count any more: so it is looked at again and again."""
+        return "busy" if self._own == "busy" or "busy" in self._siblings.others() else "idle"
 
     def _tell_parked(self):
         """Say that the device is free once all kernels of the lease have parked: also when the broker that heard it is
@@ -368,7 +376,7 @@ class Session:
             return
         with self._siblings.alone() as begin:
             if begin() and self._held == "parked" and all(one == "parked" for one in self._siblings.others()):
-                self._broker.parked(self.lease)
+                self._broker.parked(self.lease, self._unused)
                 self._told = "parked"
 
     def _on_event(self, event):
@@ -413,7 +421,7 @@ class Session:
         self._show_facts()
         if why:
             self._broker.busy(self.lease)  # the time until the next attempt begins anew
-            self._told = "busy"
+            self._told = self._own = "busy"
             return
         self._notice = self._notebook.line()
         if self._notice is not None:

@@ -44,6 +44,8 @@ class LeaseProvisioner(LocalProvisioner):
         kwargs = await super().pre_launch(**kwargs)
         want = {name: getattr(self, name) for name in CHOICES}
         want.update((name, value) for name, value in chosen.items() if name in want)
+        if self._session is not None:
+            await self._resume()
         if self._session is None:
             await self._ask(want)
         kwargs["cmd"] = [fill(text, chosen) for text in kwargs["cmd"]]
@@ -52,20 +54,32 @@ class LeaseProvisioner(LocalProvisioner):
             env[name] = fill(env.get(name, text), chosen)
         env.update(self._session.lease.env)
         env["DRUPE_BROKER"] = self._session.broker.path
+        if not kwargs.get("independent"):
+            # A kernel whose server is killed before it looks for it would keep its lease for ever.
+            env["DRUPE_LOCAL_PARENT"] = str(os.getpid())
         return kwargs
+
+    def _waiting(self, position):
+        self.log.warning("Kernel %s waits for a device, at most %g s: number %d in the queue", self.kernel_id,
+                         self.wait_seconds, position)
+
+    async def _resume(self):
+        """A kernel is started again. It may have parked, and its devices be others now, or another's."""
+        try:
+            await self._session.resume(self._waiting, self.wait_seconds)
+        except BrokerError as error:
+            await self._give_back()
+            if error.code != "unknown":
+                raise RuntimeError(f"This kernel got no device. {error}") from error
 
     async def _ask(self, want):
         """Lease; this process holds it until the kernel runs."""
-        def waiting(position):
-            self.log.warning("Kernel %s waits for a device, at most %g s: number %d in the queue", self.kernel_id,
-                             self.wait_seconds, position)
-
         if want["profile"]:
             want = {"profile": want["profile"], "seconds": want["seconds"]}
         session = Session(self.broker or None)
         try:
             want = {name: value for name, value in want.items() if value}
-            lease = await session.ask(waiting, label=f"kernel {self.kernel_id}"[:60], wait=self.wait_seconds > 0,
+            lease = await session.ask(self._waiting, label=f"kernel {self.kernel_id}"[:60], wait=self.wait_seconds > 0,
                                       timeout=self.wait_seconds, **want)
         except BrokerError as error:
             session.broker.close()
@@ -81,11 +95,14 @@ class LeaseProvisioner(LocalProvisioner):
             raise
         try:
             await self._session.adopt(self.process.pid)
-        except BrokerError as error:
-            # Without a holder that ends with the kernel nothing would return the lease.
+        except BaseException as error:
+            # Without a holder that ends with the kernel nothing would return the lease; nobody waits for a kernel whose
+            # start was cancelled.
             await super().kill()
             await self._give_back()
-            raise RuntimeError(f"The kernel cannot hold its lease. {error}") from error
+            if isinstance(error, BrokerError):
+                raise RuntimeError(f"The kernel cannot hold its lease. {error}") from error
+            raise
         return info
 
     # --- Ending ------------------------------------------------------------------------------------------------
@@ -110,8 +127,7 @@ class LeaseProvisioner(LocalProvisioner):
             await self._session.adopt(os.getpid())
         except BrokerError as error:
             self.log.info("The lease ended with kernel %s: %s", self.kernel_id, error)
-            self._session.broker.close()
-            self._session = None
+            await self._give_back()  # a broker that is away may have made it this process's
 
     async def cleanup(self, restart=False):
         await super().cleanup(restart=restart)

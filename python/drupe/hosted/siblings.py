@@ -15,12 +15,14 @@ import tempfile
 
 
 def started_at(pid):
-    """When a process of this machine started, in clock ticks since the machine's start; None: there is no such."""
+    """When a process of this machine started, in clock ticks since the machine's start; None: there is no such, or it
+    has ended and waits for its parent."""
     try:
         text = pathlib.Path("/proc/%d/stat" % pid).read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    return int(text.rpartition(")")[2].split()[19])
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def process_name():

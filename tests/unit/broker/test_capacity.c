@@ -15,7 +15,7 @@ static bool claim(bk_broker *broker, bk_kind kind, unsigned devices, unsigned pa
                   bk_holding *holding)
 {
     bk_want want = {kind, devices, parts, memory};
-    return bk_claim(broker, &want, 0, holding);
+    return bk_claim(broker, &want, NULL, 0, holding);
 }
 
 static void test_whole(void **state)

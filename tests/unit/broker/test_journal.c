@@ -98,7 +98,8 @@ static void test_goes_on(void **state)
     bk_broker broker, next;
     start(&broker, machine);
     bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
-    const char *gpu = rig_lease(&broker, alice, "", "'want':{'kind':'gpu'},'seconds':500,'label':'it'");
+    const char *gpu =
+        rig_lease(&broker, alice, "", "'want':{'kind':'gpu'},'seconds':500,'label':'it','key':'k'");
     const char *cpu = rig_lease(&broker, bob, "", "'want':{'kind':'cpu','parts':3}");
     const char *gone = rig_lease(&broker, bob, "", "'want':{'kind':'cpu','parts':2}");
     rig_ask(&broker, bob, "{'op':'return','lease':'%s'}", gone);
@@ -111,6 +112,8 @@ static void test_goes_on(void **state)
     const bk_lease *parts = drupe_map_get(&next.leases, cpu, strlen(cpu));
     assert_true(parked && parts && parked->parked && parked->ends > broker.now + 499);
     assert_string_equal(parked->label, "it");
+    assert_string_equal(parked->key, "k");
+    assert_true(bk_has_part(&parked->home, 0) && !bk_has_part(&parked->home, 1));
     assert_int_equal(parts->holder->pid, bob->pid);
     assert_int_equal(parts->holding.takes[0].parts.words[0], 7);
     assert_int_equal(next.config.devices[1].nused, 3);

@@ -124,6 +124,8 @@ static void test_park(void **state)
     assert_true(is_event(alice, "park", lease));
     rig_later(&broker, 100);
     assert_null(rig_next(alice)); /* asked once */
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'idle','lease':'%s'}", lease)));
+    assert_true(is_event(alice, "park", lease)); /* who says it again may not have heard */
     assert_true(fine(rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease)));
     json_t *event = rig_next(bob);
     assert_string_equal(rig_text(event, "ticket"), ticket);
@@ -173,6 +175,31 @@ static void test_park_behind_others(void **state)
     rig_lease(&broker, bob, "waiting", "'want':{'kind':'gpu'},'wait':true");
     rig_later(&broker, 60);
     assert_true(is_event(carol, "park", lease));
+    rig_close(&broker);
+}
+
+/* It comes back to the devices on which its memory was, if they are free, also after others were of no use.
+ */
+static void test_home(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, "{'devices':[{'id':'g0','kind':'gpu'},{'id':'g1','kind':'gpu'}]}");
+    bk_client *alice = rig_client(&broker, ALICE), *bob = rig_client(&broker, BOB);
+    const char *first = rig_lease(&broker, bob, "", "'want':{'kind':'gpu'}");
+    const char *lease = rig_lease(&broker, alice, "", "'want':{'kind':'gpu'}");
+    const bk_lease *it = broker.first_lease;
+    const bk_device *home = &broker.config.devices[1];
+    assert_ptr_equal(it->holding.takes[0].device, home);
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s'}", lease);
+    const char *second = rig_lease(&broker, bob, "", "'want':{'kind':'gpu'}");
+    rig_ask(&broker, bob, "{'op':'return','lease':'%s'}", first);
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'resume','lease':'%s'}", lease)));
+    assert_ptr_not_equal(it->holding.takes[0].device, home);
+    rig_ask(&broker, alice, "{'op':'parked','lease':'%s','unused':true}", lease);
+    rig_ask(&broker, bob, "{'op':'return','lease':'%s'}", second);
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'resume','lease':'%s'}", lease)));
+    assert_ptr_equal(it->holding.takes[0].device, home);
     rig_close(&broker);
 }
 
@@ -280,6 +307,29 @@ static void test_ids_of_one_user(void **state)
     rig_lease(&broker, alice, "", "'want':{'kind':'cpu','parts':1}");
     rig_lease(&broker, hers, "quota", "'want':{'kind':'cpu','parts':1}");
     unlink(path);
+    rig_close(&broker);
+}
+
+/* Who has not heard the answer to an ask ends whatever came of it. */
+static void test_key(void **state)
+{
+    (void)state;
+    bk_broker broker;
+    rig_open(&broker, machine);
+    bk_client *root = rig_client(&broker, 0), *alice = rig_client(&broker, ALICE),
+              *bob = rig_client(&broker, BOB);
+    rig_lease(&broker, root, "", "'want':{'profile':'gpu'},'user':'60001','key':'k'");
+    rig_lease(&broker, alice, "", "'want':{'profile':'part'},'key':'other'");
+    rig_lease(&broker, alice, "waiting", "'want':{'profile':'gpu'},'wait':true,'key':'k'");
+    rig_lease(&broker, alice, "bad", "'want':{'profile':'part'},'key':''");
+    assert_true(fine(rig_ask(&broker, bob, "{'op':'return','key':'k'}"))); /* nothing of his */
+    assert_int_equal(broker.leases.count + broker.tickets.count, 3);
+    assert_true(fine(rig_ask(&broker, root, "{'op':'return','key':'k'}")));
+    assert_int_equal(broker.leases.count, 1);
+    assert_int_equal(broker.tickets.count, 0);
+    assert_true(fine(rig_ask(&broker, alice, "{'op':'return','key':'other'}")));
+    assert_int_equal(broker.leases.count, 0);
+    assert_null(bk_broken(&broker));
     rig_close(&broker);
 }
 
@@ -457,6 +507,8 @@ int main(void)
                                        cmocka_unit_test(test_adopt_while_waiting),
                                        cmocka_unit_test(test_ids_of_one_user),
                                        cmocka_unit_test(test_park_behind_others),
-                                       cmocka_unit_test(test_park_again)};
+                                       cmocka_unit_test(test_park_again),
+                                       cmocka_unit_test(test_key),
+                                       cmocka_unit_test(test_home)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
