@@ -29,15 +29,17 @@ def refuse_once(fake, op, code):
     fake.answers[op] = answer
 
 
-def test_a_cell_asks_only_when_the_broker_knows_that_the_device_is_free(leased, fake, tmp_path):
-    """Otherwise it would be told that it has the device, and lose it the moment after."""
+def test_a_cell_that_has_the_device_again_does_not_lose_it(leased, fake, tmp_path):
+    """It comes when the kernel has parked, and the broker has not heard of that yet."""
     path = tmp_path / "parks"
     assert leased.run(SLOW.format(path=str(path))).status == "ok"
     fake.wait("idle")
     fake.event(event="park", lease="7")
     until(path.exists, "the kernel to park")
     assert leased.run("import drupe").status == "ok"
-    assert fake.ops().index("parked") < fake.ops().index("resume")
+    asked = fake.wait("resume")
+    fake.wait("idle", asked)
+    assert "parked" not in fake.ops()[asked:]
 
 
 def test_what_the_broker_did_not_hear_is_said_again(fake, held, make_kernel):
