@@ -3,8 +3,8 @@
     python tests/soak/native.py [CALLS] [SEED]         or ./dev soak native; 100,000 calls unless a number is given
 
 A function mixes the bytes of all its arguments into an array of 64-bit words, so an argument that arrives wrong or in
-the wrong place shows. Calls go to the queues of several CPU devices, with arrays of drupe.array and of NumPy, and numbers
-by value and by address."""
+the wrong place shows. Calls go to the queues of several CPU devices, with arrays of drupe.array and of NumPy, and with
+numbers by value and by address."""
 import ctypes
 import os
 import pathlib
@@ -47,8 +47,8 @@ class Parameter:
 
 
 class Function:
-    """A function whose last parameters are the lengths of its arrays (by address where nothing is declared), and the words
-    that it writes."""
+    """A function whose last parameters are the lengths of its arrays (by address where nothing is declared), and the
+    words that it writes."""
 
     def __init__(self, number, dice):
         self.name = "f%d" % number

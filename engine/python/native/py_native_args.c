@@ -286,18 +286,20 @@ static bool value_read(drupe_py_native_call *call, size_t i, PyObject *object)
 
 /* --- One argument -------------------------------------------------------------------------------------- */
 
-/* An object that stands for an Array: what its attribute __drupe_array__ is. 1, 0, or -1. */
+/* An object that stands for an Array or memory: what its attribute __drupe_array__ is. 1, 0, or -1. */
 static int stand_in_read(drupe_py_native_call *call, size_t i, PyObject *object)
 {
     PyObject *array = PyObject_GetAttrString(object, "__drupe_array__");
     if (!array) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
         PyErr_Clear();
         return 0;
     }
     call->owned[call->nowned++] = array;
     if (drupe_py_is(call->state, array, DRUPE_PY_TYPE_Array))
         return array_read(call, i, drupe_py_array_of(array)) ? 1 : -1;
-    PyErr_SetString(PyExc_TypeError, "__drupe_array__ is to be a drupe.array.Array");
+    if (drupe_py_is_memory(call->state, array)) return memory_read(call, i, array) ? 1 : -1;
+    PyErr_SetString(PyExc_TypeError, "__drupe_array__ is to be an array of drupe.array, or USM memory");
     fail(call, i);
     return -1;
 }

@@ -160,6 +160,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(closing_waits_for_calls, open_all, close_all),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    drupe_library_close();
+    (void)drupe_library_close(DRUPE_FOREVER);
     return failed;
 }
