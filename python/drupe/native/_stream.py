@@ -94,6 +94,10 @@ class Stream:
 
     invoke_kernel = invoke
 
+    def _arrays(self):
+        """The class of its arrays."""
+        return OffloadArray
+
     def _function(self, kernel):
         if isinstance(kernel, _engine._NativeFunction):
             return kernel
@@ -127,11 +131,11 @@ class Stream:
 
     def zeros(self, shape, dtype=float, order="C", update_host=True):
         """An OffloadArray of zeros; the host part too, if `update_host`."""
-        return self.bcast(0, shape, dtype, order, update_host)
+        return self.bcast(numpy.dtype(dtype).type(0), shape, dtype, order, update_host)
 
     def ones(self, shape, dtype=float, order="C", update_host=True):
         """An OffloadArray of ones; the host part too, if `update_host`."""
-        return self.bcast(1, shape, dtype, order, update_host)
+        return self.bcast(numpy.dtype(dtype).type(1), shape, dtype, order, update_host)
 
     def bcast(self, value, shape, dtype=float, order="C", update_host=True):
         """An OffloadArray whose elements are all `value`."""
@@ -157,7 +161,7 @@ class Stream:
         return self.bcast(value, other.shape, other.dtype, _order(other), update_host)
 
     def _new(self, shape, dtype, order, array=None):
-        result = OffloadArray(shape, dtype, order, alloc_arr=array is None, stream=self)
+        result = self._arrays()(shape, dtype, order, alloc_arr=array is None, stream=self)
         if array is not None:
             result.array = array
         return result
