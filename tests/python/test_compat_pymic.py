@@ -226,7 +226,8 @@ def test_arithmetic(stream, dtype):
     x, y, number = stream.bind(a), stream.bind(b), dtype(2)
     results = [(x + y, a + b), (x - b, a - b), (x * number, a * number), (x ** y, a ** b), (abs(x), abs(a)),
                (x.abs(), abs(a)), (x.reverse(), a[::-1]), (stream.copy(a).zero(), a * 0),
-               (stream.copy(a).one(), a * 0 + 1), (stream.copy(a).fill(number), a * 0 + 2), (stream.copy(a).fillfrom(b), b)]
+               (stream.copy(a).one(), a * 0 + 1),
+               (stream.copy(a).fill(number), a * 0 + 2), (stream.copy(a).fillfrom(b), b)]
     z = stream.copy(a)
     z += y
     z -= number
