@@ -8,6 +8,9 @@ if(DRUPE_KERNEL)
     pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 endif()
 
+# Calls of functions whose types are known at run time only.
+pkg_check_modules(FFI REQUIRED IMPORTED_TARGET libffi)
+
 # Headers only: the loader library is opened at run time, on first use of an OpenCL device.
 find_path(OPENCL_INCLUDE_DIR CL/cl.h REQUIRED)
 

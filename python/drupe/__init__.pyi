@@ -7,6 +7,7 @@ from drupe import ext as ext
 from drupe import hosted as hosted
 from drupe import kernel_api as kernel_api
 from drupe import memory as memory
+from drupe import native as native
 from drupe import program as program
 from drupe import simulator as simulator
 from drupe import utils as utils

@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 {
     static const walk_scene *const all[] = {walk_device_scenes,  walk_queue_scenes, walk_memory_scenes,
                                             walk_program_scenes, walk_array_scenes, walk_pending_scenes,
-                                            walk_view_scenes};
+                                            walk_native_scenes,  walk_view_scenes};
     const char *backend = getenv("DRUPE_TEST_BACKEND");
     bool far = backend && strcmp(backend, "coarse") == 0; /* a GPU with device memory only */
     bool opencl = far || (backend && strcmp(backend, "opencl") == 0);

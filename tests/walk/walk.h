@@ -44,7 +44,7 @@ typedef struct walk_scene {
 } walk_scene;
 
 extern const walk_scene walk_device_scenes[], walk_queue_scenes[], walk_memory_scenes[],
-    walk_program_scenes[], walk_array_scenes[], walk_pending_scenes[],
+    walk_program_scenes[], walk_array_scenes[], walk_pending_scenes[], walk_native_scenes[],
     walk_view_scenes[]; /* each ends with a NULL name */
 
 /* Judge the failure of a call and pass it on. */

@@ -6,6 +6,7 @@
 #include "engine/python/dispatch/dispatch_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
+#include "engine/python/native/py_native_room.h"
 #include "engine/python/notebook/notebook_room.h"
 #include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"

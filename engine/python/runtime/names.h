@@ -44,6 +44,7 @@
     X(partition)                                                                                             \
     X(profiling)                                                                                             \
     X(property)                                                                                              \
+    X(result)                                                                                                \
     X(queue)                                                                                                 \
     X(shape)                                                                                                 \
     X(source)                                                                                                \

@@ -55,6 +55,8 @@ typedef enum drupe_py_name {
     X(Range)                                                                                                 \
     X(NdRange)                                                                                               \
     X(Launcher)                                                                                              \
+    X(NativeLibrary)                                                                                         \
+    X(NativeFunction)                                                                                        \
     X(View)
 
 typedef enum drupe_py_type {

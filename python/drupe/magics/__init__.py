@@ -16,6 +16,8 @@ NAMES = {
     "devtime": ("line cell", "devtime:DevTime"),
     "events": ("line body", "events:Events"),
     "memory": ("line", "memory:Memory"),
+    "native": ("cell", "native:Native"),
+    "offload": ("cell", "offload:Offload"),
     "opencl": ("cell", "opencl:OpenCL"),
     "queue": ("line", "queue:Queue"),
 }

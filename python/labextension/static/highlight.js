@@ -1,9 +1,9 @@
-// Cells of %%opencl and %%cl_kernel are C, in the editor too. The application gives all code cells of a notebook the
-// type of its language, and again whenever the kernel tells that; what differs here is set anew then. Nothing of it is
-// saved.
+// Cells of %%opencl, %%cl_kernel and %%native are C, in the editor too. The application gives all code cells of a
+// notebook the type of its language, and again whenever the kernel tells that; what differs here is set anew then.
+// Nothing of it is saved.
 
 const C = 'text/x-csrc';
-const MAGIC = /^\s*%%(opencl|cl_kernel)\b/;
+const MAGIC = /^\s*%%(opencl|cl_kernel|native)\b(?!.*(-x|--language)[ =]*(fortran|f90))/;
 
 export const isC = source => MAGIC.test(source);
 

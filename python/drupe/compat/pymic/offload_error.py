@@ -1,0 +1,4 @@
+"""OffloadError."""
+from drupe.native._stream import OffloadError
+
+__all__ = ["OffloadError"]

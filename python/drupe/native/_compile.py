@@ -1,0 +1,131 @@
+"""From a text to a library: the machine's compilers, and what functions a text defines."""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+from drupe import _engine, ext
+
+LANGUAGES = ("c", "c++", "fortran")
+_TIMEOUT = 300  # seconds
+# language: (variable that names the compiler, the usual ones, suffix, options)
+_COMPILERS = {
+    "c": ("CC", ("cc", "gcc", "clang"), ".c", ["-std=gnu11"]),
+    "c++": ("CXX", ("c++", "g++", "clang++"), ".cpp", ["-std=gnu++17"]),
+    "fortran": ("FC", ("gfortran", "flang"), ".f90", []),
+}
+_PACKAGES = {"c": "gcc", "c++": "g++", "fortran": "gfortran"}
+_HIDDEN = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
+                     re.S | re.M)
+_FUNCTION = re.compile(r"([\w\s*]*?[\s*])([A-Za-z_]\w*)\s*\(([^()]*)\)\s*\{")
+_SUBROUTINE = re.compile(r"^[ \t]*(?:pure[ \t]+|recursive[ \t]+)*subroutine[ \t]+(\w+)[ \t]*(?:\([^)]*\))?([^\n!]*)",
+                         re.I | re.M)
+_BOUND = re.compile(r"bind\s*\(\s*c\s*(?:,\s*name\s*=\s*[\"'](\w+)[\"']\s*)?\)", re.I)
+_folder = None  # removed when the process ends
+
+
+class Missing(RuntimeError):
+    """There is no compiler for a language."""
+
+
+def compiler(language):
+    """The command of a compiler, as a list of words. Missing says what to install."""
+    variable, usual, _suffix, _options = _COMPILERS[language]
+    for candidate in (os.environ.get(variable), *usual):
+        words = shlex.split(candidate or "")
+        if words and shutil.which(words[0]):
+            return words
+    raise Missing("there is no compiler for %s: install one (on Debian and Ubuntu: apt install %s), or name it in $%s"
+                  % (language.capitalize(), _PACKAGES[language], variable))
+
+
+def build(text, language="c", *, options=(), libraries=(), target=None):
+    """Compile a text into a shared library: (its path, the compiler's messages). BuildError, with the messages in
+    `log`, when the text has mistakes. Without a target the library lies in a folder of this process."""
+    global _folder
+    _variable, _usual, suffix, standard = _COMPILERS[language]
+    words = compiler(language)
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory(prefix="drupe-native-")
+    folder = pathlib.Path(tempfile.mkdtemp(dir=_folder.name))
+    source = folder / ("cell" + suffix)
+    source.write_text(text)
+    target = pathlib.Path(target) if target else folder / "libcell.so"
+    folders = ["/usr/lib", "/usr/local/lib", *(one[2:] for one in options if one.startswith("-L") and one[2:])]
+    command = [*words, "-shared", "-fPIC", "-O2", "-g", *standard, "-Wall", "-I" + ext.get_include(), *options,
+               source.name, "-o", str(target.absolute()),
+               *(ext._library_option(name, folders) for name in libraries), "-lm"]
+    try:
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT,
+                             cwd=folder, errors="replace", check=False)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError("the compiler did not end within %d seconds" % _TIMEOUT) from None
+    if run.returncode == 0:
+        return str(target.absolute()), run.stderr
+    error = _engine.BuildError("%s found errors:\n%s" % (words[0], run.stderr.strip()))
+    error.log = run.stderr
+    raise error
+
+
+# --- What a text defines -----------------------------------------------------------------------------------
+
+def functions(text, language="c"):
+    """(name, symbol, prototype or None) of the functions that a text defines for others."""
+    if language == "fortran":
+        return _subroutines(text)
+    found = []
+    for match in _FUNCTION.finditer(_outside(text)):
+        words = [word for word in match[1].split() if word not in ("PYMIC_KERNEL", "extern", "inline")]
+        kept = " ".join(words)
+        if not words or "static" in words or match[2] in ("if", "for", "while", "switch", "return"):
+            continue
+        found.append((match[2], match[2], "%s %s(%s)" % (kept, match[2], " ".join(match[3].split()))))
+    return found
+
+
+def _outside(text):
+    """A text in C without comments, texts, directives and what stands in braces; extern "C" { } counts as nothing."""
+    plain = re.sub(r'extern\s+"C"\s*\{', "extern_c_begins", text)
+    plain = _HIDDEN.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), re.sub(r'extern\s+"C"', "extern", plain))
+    kept, depth = [], 0
+    for part in re.split(r"([{}])", plain.replace("extern_c_begins", ";")):
+        if part == "{":
+            kept.append("{" if depth == 0 else "")
+            depth += 1
+        elif part == "}":
+            depth = max(0, depth - 1)
+            kept.append(";")
+        elif depth == 0:
+            kept.append(part)
+    return "".join(kept)
+
+
+def _subroutines(text):
+    found = []
+    for match in _SUBROUTINE.finditer(text):
+        bound = _BOUND.search(match[2])
+        symbol = (bound[1] or match[1].lower()) if bound else match[1].lower() + "_"
+        found.append((match[1].lower(), symbol, None))
+    return found
+
+
+def bind(library, text, language="c"):
+    """{name: function} of what the text defines and the library has; declared by their prototypes where these say
+    enough."""
+    from drupe.native._declare import declaration
+
+    made = {}
+    for name, symbol, prototype in functions(text, language):
+        try:
+            declared = None if prototype is None else declaration(prototype)
+        except (ValueError, TypeError):
+            declared = None
+        try:
+            made[name] = _engine._NativeFunction(library._library, symbol, declared)
+        except AttributeError:
+            continue
+        library.__dict__[name] = made[name]
+    return made

@@ -1,0 +1,203 @@
+"""./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies.
+
+Each figure stands beside a peer of the same run; the best of several runs counts on both sides. --size N multiplies
+matrices of another size than 4096."""
+import argparse
+import ctypes
+import glob
+import os
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+from numpy.ctypeslib import ndpointer
+
+import drupe
+import drupe.array as da
+from drupe import ext, native
+
+TEXT = "void f(double *x, double *y, long n, double a) { (void)x; (void)y; (void)n; (void)a; }\n" \
+       "void g(double *x, double *y, long *n, double *a) { (void)x; (void)y; (void)n; (void)a; }\n"
+# The same from C: a loop that queues a function of its own.
+BURST = r"""
+#include <drupe/ext.h>
+static drupe_status nothing(void *user) { (void)user; return DRUPE_OK; }
+static PyObject *burst(PyObject *module, PyObject *args)
+{
+    PyObject *object, *array;
+    long count;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOl", &object, &array, &count)) return NULL;
+    drupe_queue *queue = drupe_ext->queue_of(object);
+    PyObject *keep[2] = {array, array};
+    for (long i = 0; queue && i < count; i++) {
+        PyObject *event = drupe_ext->submit_host(queue, "f", nothing, NULL, NULL, keep, 2, NULL);
+        if (!event) return NULL;
+        Py_DECREF(event);
+    }
+    if (!queue) return NULL;
+    Py_RETURN_NONE;
+}
+static PyMethodDef functions[] = {{"burst", burst, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "native_burst", NULL, -1, functions, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_native_burst(void)
+{
+    if (drupe_ext_import() < 0) return NULL;
+    return PyModule_Create(&module);
+}
+"""
+CALLS, RUNS = 500, 40
+ROWS = []
+
+
+def row(name, ours, peer, limit, unit, more=False):
+    """Note a figure: `ours` against `peer`, whose ratio is to be at most, or with `more` at least, `limit`."""
+    ratio = ours / peer if peer else float("nan")
+    met = "" if limit is None else "  met" if (ratio >= limit if more else ratio <= limit) else "  MISSED"
+    goal = "" if limit is None else " (goal %s %g)" % (">=" if more else "<=", limit)
+    print("%-62s %10.4g %-5s peer %10.4g  ratio %.2f%s%s" % (name, ours, unit, peer, ratio, goal, met), flush=True)
+    ROWS.append((name, ours, peer, ratio))
+
+
+def best(function, calls=CALLS, queue=None):
+    """Seconds of one call: (on the calling thread, until all are over)."""
+    calling = whole = float("inf")
+    for _ in range(RUNS):
+        begun = time.perf_counter()
+        for _ in range(calls):
+            function()
+        called = time.perf_counter()
+        if queue is not None:
+            queue.wait()
+        calling = min(calling, (called - begun) / calls)
+        whole = min(whole, (time.perf_counter() - begun) / calls)
+    return calling, whole
+
+
+def calls(folder):
+    source, path = os.path.join(folder, "calls.c"), os.path.join(folder, "libcalls.so")
+    with open(source, "w") as file:
+        file.write(TEXT)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", path], check=True)
+    library, queue = native.load(path, "host"), drupe.queue("host")
+    f, g = library.declare("f", "void(double *, double *, long, double)"), library.g
+    x, y = (da.zeros(1000, dtype="float64", device="host") for _ in range(2))
+    plain, other = np.zeros(1000), np.zeros(1000)
+    burst = ext.build(BURST, name="native_burst").burst
+    from_c = min(_timed(lambda: burst(queue, x, CALLS), queue) for _ in range(RUNS)) / CALLS
+    code = ctypes.CDLL(path).f
+    code.argtypes, code.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_double], None
+    typed = ctypes.CDLL(path)["f"]
+    typed.argtypes, typed.restype = [ndpointer(np.float64)] * 2 + [ctypes.c_long, ctypes.c_double], None
+    first, second = plain.ctypes.data, other.ctypes.data
+    of_arrays = best(lambda: code(plain.ctypes.data, other.ctypes.data, 1000, 2.0))[0]
+    by_types = best(lambda: typed(plain, other, 1000, 2.0))[0]
+    addresses = best(lambda: code(first, second, 1000, 2.0))[0]
+    kernel = drupe.Program("kernel void k(double *x, double *y, long n, double a) { }", device="host", language="c").k
+    in_c = best(lambda: kernel(x, y, 1000, 2.0, global_size=1), queue=queue)
+    declared, whole = best(lambda: f(x, y, 1000, 2.0), queue=queue)
+    addressed = best(lambda: g(x, y, 1000, 2.0), queue=queue)[0]
+    unwatched = best(lambda: f(x, y, 1000, 2.0, event=False), queue=queue)[0]
+    row("queued call above one that C queues", 1e6 * (declared - from_c), 1.0, 1.0, "us")
+    row("queued call / ctypes with arrays (x.ctypes.data)", 1e9 * declared, 1e9 * of_arrays, 1.0, "ns")
+    row("queued call / ctypes with ndpointer", 1e9 * declared, 1e9 * by_types, 1.0, "ns")
+    row("queued call / ctypes with addresses at hand", 1e9 * declared, 1e9 * addresses, None, "ns")
+    row("queued call without an event / with one", 1e9 * unwatched, 1e9 * declared, None, "ns")
+    row("queued call by address / declared", 1e9 * addressed, 1e9 * declared, None, "ns")
+    row("queued call / a kernel in C", 1e9 * declared, 1e9 * in_c[0], None, "ns")
+    row("queued and over / a kernel in C", 1e9 * whole, 1e9 * in_c[1], None, "ns")
+
+
+def _timed(function, queue):
+    begun = time.perf_counter()
+    function()
+    spent = time.perf_counter() - begun
+    queue.wait()
+    return spent
+
+
+# --- pyMIC's chart of dgemm --------------------------------------------------------------------------------
+
+def _dgemm():
+    """(function, suffix of its integers) of the library that NumPy multiplies with, else of the system's."""
+    folder = os.path.join(os.path.dirname(np.__file__), os.pardir, "numpy.libs")
+    for path in glob.glob(os.path.join(folder, "*openblas*")):
+        library = native.load(path, "host")
+        for name in ("scipy_cblas_dgemm64_", "cblas_dgemm64_"):
+            try:
+                library.function(name)
+            except AttributeError:
+                continue
+            return library.declare(name, DGEMM.replace("INT", "int64_t"))
+    return native.load("openblas", "host").declare("cblas_dgemm", DGEMM.replace("INT", "int"))
+
+
+DGEMM = ("void(int order, int ta, int tb, INT m, INT n, INT k, double alpha, const double *a, INT lda, "
+         "const double *b, INT ldb, double beta, double *c, INT ldc)")
+
+
+def dgemm(n):
+    rng = np.random.default_rng(1)
+    a, b, c = rng.random((n, n)), rng.random((n, n)), np.zeros((n, n))
+    stream, function = native.stream("host"), _dgemm()
+
+    def ours():
+        x, y, z = stream.bind(a), stream.bind(b), stream.bind(c, update_device=False)
+        stream.invoke(function, 101, 111, 111, n, n, n, 1.0, x, n, y, n, 0.0, z, n)
+        z.update_host()
+        stream.sync()
+
+    def theirs():
+        np.matmul(a, b, out=c)
+
+    mine = other = float("inf")
+    for _ in range(4):
+        mine, other = min(mine, _seconds(ours)), min(other, _seconds(theirs))
+    ours()
+    assert np.allclose(c, a @ b)
+    row("dgemm of %d, transfer and compute, against NumPy's product" % n, 2e-9 * n**3 / mine, 2e-9 * n**3 / other, 0.97,
+        "GF/s", more=True)
+
+
+def _seconds(function):
+    begun = time.perf_counter()
+    function()
+    return time.perf_counter() - begun
+
+
+# --- Copies ------------------------------------------------------------------------------------------------
+
+def copies():
+    for device in [one for one in drupe.devices() if one.device_type == "cpu"]:
+        stream = native.stream(device)
+        for size in (1 << 20, 1 << 24, 1 << 26, 1 << 28):
+            host, other = np.ones(size // 8), np.ones(size // 8)
+            array = stream.bind(host)
+            target, source = other.ctypes.data, host.ctypes.data
+            times = [float("inf")] * 3
+            for _ in range(max(5, min(200, (1 << 30) // size))):
+                for index, move in enumerate((array.update_device, array.update_host,
+                                              lambda t=target, s=source, n=size: ctypes.memmove(t, s, n))):
+                    times[index] = min(times[index], _seconds(lambda m=move: (m(), stream.sync())))
+            for name, spent in (("to", times[0]), ("from", times[1])):
+                row("copy of %d MiB %s %s, against memcpy" % (size >> 20, name, device.filter_string),
+                    size / spent / 1e9, size / times[2] / 1e9, 0.95, "GB/s", more=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", type=int, default=4096, help="of the matrices")
+    parser.add_argument("--only", choices=("calls", "dgemm", "copies"))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only in (None, "calls"):
+            calls(folder)
+    if options.only in (None, "dgemm"):
+        dgemm(options.size)
+    if options.only in (None, "copies"):
+        copies()
+
+
+if __name__ == "__main__":
+    main()
