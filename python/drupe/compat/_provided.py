@@ -5,10 +5,10 @@ import os
 PROVIDED = {
     "dpctl": ("dpctl", "compat-dpctl.md"),
     "dpnp": ("dpnp", "compat-dpnp.md"),
-    "dppy": ("numba_dpex", "compat-numba-dpex.md"),
-    "numba.cuda": ("numba_cuda", "compat-numba-cuda.md"),
-    "numba_dpex": ("numba_dpex", "compat-numba-dpex.md"),
-    "numba_dppy": ("numba_dpex", "compat-numba-dpex.md"),
+    "dppy": ("numba_dpex", "compat-numba.md"),
+    "numba.cuda": ("numba_cuda", "compat-numba.md"),
+    "numba_dpex": ("numba_dpex", "compat-numba.md"),
+    "numba_dppy": ("numba_dpex", "compat-numba.md"),
     "pyMIC": ("pymic", "compat-pymic.md"),
     "pymic": ("pymic", "compat-pymic.md"),
 }
