@@ -55,6 +55,19 @@ def enable_at_start():
         enable()
 
 
+def __getattr__(name):
+    """The package for another system, such as drupe.compat.numba_cuda."""
+    import importlib
+
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _absent = {}  # package: {name: what to write instead}, for the finder
 
 

@@ -9,15 +9,15 @@ _ALIASES = {
     "intc": "int32", "int_": "int64", "intp": "int64", "long_": "int64", "longlong": "int64", "uchar": "uint8",
     "ushort": "uint16", "uintc": "uint32", "uint": "uint64", "uintp": "uint64", "ulonglong": "uint64",
     "float_": "float64", "double": "float64", "c8": "complex64", "c16": "complex128",
-    **{"%s%d" % (kind[0], size): "%s%d" % (kind, 8*size)
-       for kind, sizes in (("int", (1, 2, 4, 8)), ("uint", (1, 2, 4, 8)), ("float", (2, 4, 8))) for size in sizes}}
+    **{"%s%d" % (kind[0], size): "%s%d" % (kind, 8*size) for kind, sizes in (
+        ("int", (1, 2, 4, 8)), ("uint", (1, 2, 4, 8)), ("float", (2, 4, 8))) for size in sizes}}
 _NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
           "float64", "complex64", "complex128")
 
 
 def lazy(names, written, missing, submodules=()):
-    """The __getattr__ of a module whose `written` {name: module of drupe} are imported when they are asked for. `names`:
-    its globals; missing(name) raises what tells that a name is not there."""
+    """The __getattr__ of a module whose `written` {name: module of drupe} are imported when they are asked for.
+    `names`: its globals; missing(name) raises what tells that a name is not there."""
     def find(name):
         if name in written:
             value = getattr(importlib.import_module("drupe." + written[name]), name)
@@ -47,11 +47,6 @@ class ScalarType:
         if any(isinstance(one, (ScalarType, ArrayType)) for one in args) or not args:
             return Signature(self, args)  # int32(float32), a signature
         return self.dtype.type(*args)
-
-    def _lowered_call(self, low, args, named):
-        from drupe.compiler import calls
-
-        return calls._converted(low, self.name, calls.scalar_of(self.name), args, named)
 
     def __getitem__(self, key):
         key = key if isinstance(key, tuple) else (key,)
@@ -171,6 +166,21 @@ def kinds(signature):
                     % (signature,))
 
 
+def result(signature):
+    """The _Kind of what a function gives; None where that is not said."""
+    if isinstance(signature, str):
+        name = signature.partition("(")[0].strip().removeprefix("types.")
+    else:
+        name = getattr(getattr(signature, "return_type", None), "name", "")
+    name = _ALIASES.get(name, name)
+    return None if name in ("", "void", "none") else _Kind(name)
+
+
+def converted(kinds, values):
+    """Numbers as those of a signature; arrays as they are."""
+    return tuple(_converted(kind, one) for kind, one in zip(kinds, values))
+
+
 def is_signature(thing):
     """Whether it is one, or a list of several."""
     return isinstance(thing, (str, list, tuple)) or hasattr(thing, "return_type")
@@ -278,6 +288,31 @@ class Moves:
         for made, value in self.back:
             if value.flags.writeable:
                 value[...] = made.asnumpy()
+
+
+def launch_moved(kernel, space, args, queue):
+    """Launch a kernel that has arrays of NumPy among its arguments, and wait. ValueError: it would write into one that
+    is read-only."""
+    from drupe import _engine
+    from drupe.compiler import launch
+
+    moves = Moves(queue)
+    moved = moves.all(args)
+    frozen = [at for at, one in enumerate(args) if _is_frozen(one)]
+    if frozen:
+        kinds = tuple(launch.type_of(one, "#%d" % at)[0] for at, one in enumerate(moved))
+        variant = launch.variant_for(kernel, kinds, space, queue)
+        for param in variant.function.params:
+            kind, path, *_ = param.source
+            if kind == "pointer" and path[0] in frozen and not param.buffer.readonly:
+                raise ValueError("%s() writes into %r, and the array that it was given is read-only" % (
+                    kernel.__name__, param.name))
+    _engine._call_kernel_async(kernel, space, [], *moved)
+    moves.finish()
+
+
+def _is_frozen(value):
+    return hasattr(value, "flags") and hasattr(type(value), "__array_interface__") and not value.flags.writeable
 
 
 def _flat(args):

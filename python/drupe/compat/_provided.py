@@ -6,6 +6,7 @@ PROVIDED = {
     "dpctl": ("dpctl", "compat-dpctl.md"),
     "dpnp": ("dpnp", "compat-dpnp.md"),
     "dppy": ("numba_dpex", "compat-numba.md"),
+    "numba": ("numba", "compat-numba.md"),
     "numba.cuda": ("numba_cuda", "compat-numba.md"),
     "numba_dpex": ("numba_dpex", "compat-numba.md"),
     "numba_dppy": ("numba_dpex", "compat-numba.md"),

@@ -54,7 +54,7 @@ def _taking(function, low, target, args, named):
 
 def _is_numbas(thing):
     """Whether it is an object of Numba's, such as the type numba.float32 or a function under @numba.njit."""
-    return type(thing).__module__.startswith("numba.")
+    return type(thing).__module__.startswith(("numba.", "drupe.compat._numbas"))
 
 
 def scalar_of(thing):

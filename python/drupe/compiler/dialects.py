@@ -11,13 +11,15 @@ from drupe.compiler.source import Source
 class Dialect:
     """`item`: whether a first parameter may be the work-item. `cuda`: whether dimension 0 runs fastest, as threadIdx.x
     does. `shared`: bytes of the memory whose size a launch gives, for shared.array(0, dtype). `arrays`: global arrays
-    of NumPy that the function reads, which a launch passes behind its arguments.
+    of NumPy that the function reads, which a launch passes behind its arguments. `warp`: whether the device's
+    sub-groups have 32 work-items each.
 
     Numbers follow Numba's rules in all of them (types.numbas())."""
     item: bool = True
     cuda: bool = False
     shared: int = 0
     arrays: list = field(default_factory=list)
+    warp: bool = False
 
 
 def global_arrays(function):

@@ -39,10 +39,7 @@ class Kernel(launch.Kernel):
         args = self.declared(args)
         if not _numbas.has_numpys(args):
             return _engine._call_kernel(self, space, *args)
-        moves = _numbas.Moves(_queue_of(args))
-        _engine._call_kernel(self, space, *moves.all(args))
-        moves.finish()
-        return None
+        return _numbas.launch_moved(self, space, args, _queue_of(args))
 
     def declared(self, args):
         """The arguments as the signature has them."""
