@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import drupe
-import drupe.array as da
 from drupe.compat import _numbas
 from drupe.compat import numba_cuda as cuda
 
