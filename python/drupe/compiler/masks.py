@@ -1,7 +1,8 @@
 """Work-items that end before a barrier to which others come.
 
-On `host` they count as having come there, as they do on many GPUs; OpenCL leaves open what happens. So for OpenCL such a
-kernel is written anew: a work-item that would end clears a flag, goes on to all barriers, and does nothing between them.
+On `host` they count as having come there, as they do on many GPUs; OpenCL leaves open what happens. So for OpenCL such
+a kernel is written anew: a work-item that would end clears a flag, goes on to all barriers, and does nothing between
+them.
 
     if i >= n:                        alive = i < n
         return                   →    if alive: part[t] = a[i]
@@ -10,7 +11,8 @@ kernel is written anew: a work-item that would end clears a flag, goes on to all
     ...
 
 All work-items, ended or not, must take the same way to the barriers: a branch or a loop around one counts by what is
-the same for all work-items of the group, such as sizes, numbers that were passed, and variables that are made of these.
+the same for all work-items of the group, such as sizes, numbers that were passed, and variables that are made of
+these.
 """
 import dataclasses
 
