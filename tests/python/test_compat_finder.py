@@ -251,14 +251,15 @@ def test_what_is_absent_says_what_to_write(run):
         import drupe.compat
         drupe.compat.enable()
         import dpctl
-        assert not hasattr(dpctl, "device_context") and not hasattr(dpctl, "nothing")
-        said = "Drupe does not provide dpctl.device_context. Write `with drupe.device(which):`."
+        assert not hasattr(dpctl, "set_global_queue") and not hasattr(dpctl, "nothing")
+        said = ("Drupe does not provide dpctl.set_global_queue. Give the queue itself to what uses it, or write `with "
+                "dpctl.device_context(which):`.")
         try:
-            dpctl.device_context
+            dpctl.set_global_queue
         except drupe.compat.NotProvided as error:
             assert str(error) == said and isinstance(error, (NotImplementedError, AttributeError))
         try:
-            from dpctl import device_context
+            from dpctl import set_global_queue
         except ImportError as error:
             assert str(error) == said
         try:
