@@ -1,13 +1,12 @@
-/* _engine._Lender: the base of Python classes that have one object, `_drupe`, and whose buffer is that object's.
- * Before CPython 3.12 a class in Python cannot offer a buffer. The lender is out of it at once: a view holds the
- * object itself. */
+/* _engine._Lender: the base of Python classes that have one object, `_drupe`, and whose buffer is that
+ * object's. Before CPython 3.12 a class in Python cannot offer a buffer. The lender is out of it at once: a
+ * view holds the object itself. */
 #include "engine/python/types/types_room.h"
 #include <stddef.h>
 #include <structmember.h>
 
 typedef struct lender {
-    PyObject_HEAD
-    PyObject *held; /* NULL until somebody sets it */
+    PyObject_HEAD PyObject *held; /* NULL until somebody sets it */
 } lender;
 
 static int lender_buffer(PyObject *self, Py_buffer *view, int flags)

@@ -37,8 +37,8 @@ def get_device_cached_queue(key):
 
 
 class device_context:  # noqa: N801 (dpctl's name)
-    """`with device_context(which) as queue:` makes a device the default one of the block: a SyclDevice, a filter, or the
-    cached queue of a device. What is asked for is that of `with drupe.device(...)`, so that arrays follow it."""
+    """`with device_context(which) as queue:` makes a device the default one of the block: a SyclDevice, a filter, or
+    the cached queue of a device. It is that of `with drupe.device(...)` as well, so that arrays follow it."""
 
     def __init__(self, which):
         if isinstance(which, SyclQueue) and which != get_device_cached_queue(which.sycl_device):
