@@ -138,8 +138,12 @@ def test_placement(queue):
 
 def test_helpers(queue):
     x = dpnp.asarray([1.0, 2.0], sycl_queue=queue)
-    assert dpnp.get_usm_ndarray(x) is x and dpnp.get_usm_ndarray_or_scalar(3) == 3 and dpnp.as_usm_ndarray(x) is x
-    assert dpnp.as_usm_ndarray([1], sycl_queue=queue).queue == queue
+    usm = dpnp.get_usm_ndarray(x)
+    assert isinstance(usm, dpnp.tensor.usm_ndarray) and dpnp.are_same_logical_tensors(usm, x)
+    assert dpnp.get_usm_ndarray(usm) is usm is dpnp.as_usm_ndarray(usm) and dpnp.get_usm_ndarray_or_scalar(3) == 3
+    assert dpnp.as_usm_ndarray([1], sycl_queue=queue).sycl_queue.sycl_device.filter_string == \
+        queue.device.filter_string
+    assert dpnp.asarray(usm) is x and dpnp.asnumpy(usm).tolist() == [1, 2] and dpnp.is_supported_array_type(usm)
     assert dpnp.is_supported_array_type(x) and not dpnp.is_supported_array_type(np.ones(2))
     assert dpnp.is_supported_array_or_scalar(2.5) and dpnp.check_supported_arrays_type(x, 2, scalar_type=True)
     for wrong in ((np.ones(2),), (x, 2)):
@@ -155,8 +159,9 @@ def test_helpers(queue):
     assert dpnp.is_cuda_backend(x) == (queue.device.backend.name == "cuda")
     assert dpnp.synchronize_array_data(x) is None and dpnp.check_limitations() is None
     assert dpnp.asnumpy(x, order="F").tolist() == [1, 2] and dpnp.asnumpy([3]).tolist() == [3]
-    assert dpnp.tensor.usm_ndarray is dpnp.tensor.asarray([1]).__class__
-    assert dpnp.tensor.get_execution_queue([queue, queue]) == queue
+    assert isinstance(dpnp.tensor.asarray([1]), dpnp.tensor.usm_ndarray)
+    assert dpnp.tensor.broadcast_shapes((2, 1), (3,)) == (2, 3) and "get_execution_queue" in dir(dpnp.tensor)
+    assert dpnp.tensor.get_execution_queue([usm.sycl_queue, usm.sycl_queue]) == usm.sycl_queue
 
 
 # --- Functions that are written here ------------------------------------------------------------------------

@@ -337,3 +337,44 @@ def test_refused(queue):
         dpex.njit  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         dpex.nonsense  # noqa: B018
+
+
+# --- With dpctl ---------------------------------------------------------------------------------------------
+
+def test_with_dpctl(device):
+    """Arrays, events and contexts of dpctl, as programs use them together."""
+    from drupe.compat import dpctl
+    from drupe.compat.dpctl import tensor as dpt
+
+    @dpex.kernel
+    def add(item, a, b, c):
+        i = item.get_id(0)
+        c[i] = a[i] + b[i]
+
+    @dpex.kernel
+    def older(a, b):
+        b[dpex.get_global_id(0)] = a[dpex.get_global_id(0)] * 2
+
+    queue = dpctl.SyclQueue(device.filter_string)
+    a = dpt.arange(16, dtype="f8", sycl_queue=queue)
+    c = dpt.zeros(16, dtype="f8", sycl_queue=queue)
+    dpex.call_kernel(add, dpex.Range(16), a, a, c)
+    assert dpt.asnumpy(c).tolist() == list(range(0, 32, 2))
+    _host, event = dpex.call_kernel_async(add, dpex.Range(16), [], a, c, c)
+    _host, event = dpex.call_kernel_async(add, dpex.Range(16), [event], a, c, c)
+    assert isinstance(event, dpctl.SyclEvent)
+    dpctl.SyclEvent.wait_for([event])
+    assert dpt.asnumpy(c).tolist() == list(range(0, 64, 4))
+    assert total_of(a) == 120
+    x, y = np.arange(4.0), np.zeros(4)
+    with dpctl.device_context(device.filter_string):
+        older[4, dpex.DEFAULT_LOCAL_SIZE](x, y)
+    assert y.tolist() == [0, 2, 4, 6]
+
+
+@dpex.dpjit
+def total_of(a):
+    s = 0.0
+    for i in dpex.prange(a.shape[0]):
+        s += a[i]
+    return s

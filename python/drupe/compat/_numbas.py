@@ -323,6 +323,20 @@ def _flat(args):
             yield one
 
 
+def plain(args):
+    """The arguments with Drupe's arrays for those of dpctl.tensor."""
+    if "drupe.compat.dpctl.tensor._usmarray" not in sys.modules:
+        return args
+    return tuple(_plain(one) for one in args)
+
+
+def _plain(one):
+    if isinstance(one, tuple):
+        items = map(_plain, one)
+        return type(one)(*items) if hasattr(one, "_fields") else tuple(items)
+    return one._drupe if type(one).__name__ == "usm_ndarray" else one
+
+
 def has_numpys(args):
     """Whether an argument, or a part of a tuple, is an array of NumPy."""
     numpy = sys.modules.get("numpy")

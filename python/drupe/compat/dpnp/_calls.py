@@ -11,7 +11,7 @@ _PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KE
 
 
 def behind(given):
-    """Drupe's queue or device for one of dpctl's."""
+    """Drupe's queue, device or array for one of dpctl's."""
     return getattr(given, "_drupe", given)
 
 
@@ -28,6 +28,7 @@ def placed(function):
     @functools.wraps(function)
     def made(*args, device=None, sycl_queue=None, like=None, subok=False, **options):
         check_limitations(subok=subok, like=like)
+        args = [behind(one) for one in args]
         queue, device = behind(sycl_queue), behind(device)
         if isinstance(device, _engine.Queue):  # dpnp takes a queue for a device
             queue, device = device, None

@@ -306,7 +306,7 @@ def _unwrapped(one):
     if isinstance(one, tuple):
         items = map(_unwrapped, one)
         return type(one)(*items) if hasattr(one, "_fields") else tuple(items)
-    return one
+    return one._drupe if kind.__name__ == "usm_ndarray" else one
 
 
 def _mapped(host):

@@ -1,5 +1,6 @@
 """The decorators and launches of numba_dpex, over those of Drupe."""
 import functools
+import sys
 
 from drupe import _engine
 from drupe.compat import _numbas
@@ -43,6 +44,7 @@ class Kernel(launch.Kernel):
 
     def declared(self, args):
         """The arguments as the signature has them."""
+        args = _numbas.plain(args)
         return args if self.signatures is None else self.signatures.convert(self.__name__, args)
 
     def __repr__(self):
@@ -74,7 +76,7 @@ func = device_func  # its older name
 
 
 def _declared(kernel_fn, args):
-    return kernel_fn.declared(args) if isinstance(kernel_fn, Kernel) else args
+    return kernel_fn.declared(args) if isinstance(kernel_fn, Kernel) else _numbas.plain(args)
 
 
 def call_kernel(kernel_fn, index_space, *kernel_args):
@@ -84,7 +86,10 @@ def call_kernel(kernel_fn, index_space, *kernel_args):
 
 def call_kernel_async(kernel_fn, index_space, dependent_events, *kernel_args):
     """Launch a kernel behind `dependent_events`; gives (host_task_event, device_event) at once."""
-    return _engine._call_kernel_async(kernel_fn, index_space, dependent_events, *_declared(kernel_fn, kernel_args))
+    events = [getattr(one, "_drupe", one) for one in dependent_events]
+    pair = _engine._call_kernel_async(kernel_fn, index_space, events, *_declared(kernel_fn, kernel_args))
+    dpctl = sys.modules.get("drupe.compat.dpctl")
+    return pair if dpctl is None else tuple(map(dpctl.SyclEvent._of, pair))
 
 
 class Function(offloading.Offload):
@@ -92,6 +97,11 @@ class Function(offloading.Offload):
 
     def __init__(self, function, **options):
         super().__init__(function, **{"dialect": _NUMBA, **options})
+
+    def __call__(self, *args, **named):
+        if "drupe.compat.dpctl.tensor._usmarray" in sys.modules:
+            named = dict(zip(named, _numbas.plain(tuple(named.values()))))
+        return super().__call__(*_numbas.plain(args), **named)
 
     def __repr__(self):
         return "<numba_dpex function %s>" % self.__qualname__
