@@ -208,6 +208,29 @@ def test_a_kernel_without_arrays(device, capfd):
     assert sorted(capfd.readouterr().out.split("\n")) == ["", "hello 5", "hello 6"]
 
 
+TABLE = np.arange(4.0)
+
+
+def test_what_a_kernel_finds_wrong(device):
+    """An assert, and an index that is out of bounds, name the thread; its block can run again."""
+    from drupe.simulator import replay
+
+    @cuda.jit(boundscheck=True)
+    def look(a, n):
+        x, y = cuda.grid(2)
+        assert a[y, x] != 7
+        a[y, x + n] = TABLE[x]
+
+    for value, n, says in ((7, 0, "an assertion does not hold"), (0, 1, "the index 4 is outside")):
+        a = np.zeros((2, 4))
+        a[1, 3] = value
+        with pytest.raises(drupe.HostTaskError, match=r"%s.*in work-item \(3, [01]\), line \d+ of look" % says) as found:
+            look[(2, 1), (2, 2)](a, n)
+        launch, failure = replay.of_error(found.value)
+        with pytest.raises(AssertionError if value else IndexError):
+            replay.run(launch, failure)
+
+
 # --- What is refused ----------------------------------------------------------------------------------------
 
 def test_refused(device):
@@ -239,6 +262,13 @@ def test_refused(device):
     if list(device.sub_group_sizes or ()) != [32]:
         with pytest.raises(drupe.KernelError, match="no warps of 32 threads(.|\n)*syncthreads"):
             warps[1, 32](a)
+
+    @cuda.jit
+    def constants(a):
+        TABLE[0] = a[0]
+
+    with pytest.raises(drupe.KernelError, match="DK021: constants.* writes into a global array(.|\n)*as an argument"):
+        constants[1, 1](a)
 
     @cuda.jit
     def two(a):

@@ -1,4 +1,5 @@
 """Programs that were written for numba-dpex, run by drupe.compat.numba_dpex."""
+import math
 import operator
 
 import numpy as np
@@ -280,6 +281,25 @@ def test_python_numbers_are_numbas(queue):
     dpex.call_kernel(one, dpex.Range(1), da.asarray(x, queue=queue), da.asarray(n, queue=queue), out, whole)
     assert out.asnumpy().tolist() == [0.1 * float(x[0]), float(x[0]) + float(x[1]) + float(x[2])]
     assert whole.asnumpy().tolist() == [0x1fffffffe, 0x100000000, 1 << 32]
+
+
+def test_types_of_functions_are_numbas(queue):
+    """float() leaves a float32 what it is, and math.floor() of a kernel gives a float."""
+    @dpex.kernel
+    def one(item, x, n, out):
+        out[0] = float(x[0]) * float(x[0])
+        out[1] = (int(n[0]) + n[0]) / 2
+        out[2] = math.floor(x[0]) * x[0] + math.ceil(-x[0]) + math.trunc(x[0])
+        out[3] = math.pow(x[0], 3) + max(x[0], 0)
+        out[4] = round(x[0]) * x[0]
+        out[5] = x[0] ** 3
+
+    x, n = np.array([1.1], "float32"), np.array([2**31 - 1], "int32")
+    out = da.zeros(6, queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), da.asarray(x, queue=queue), da.asarray(n, queue=queue), out)
+    f, wide = x[0], float(x[0])
+    assert out.asnumpy()[:5].tolist() == [f * f, 2**31 - 1, f * f / f - 1 + 1, wide**3 + wide, wide]
+    assert out.asnumpy()[5] == pytest.approx(wide**3, rel=1e-6) and out.asnumpy()[5] == np.float32(out.asnumpy()[5])
 
 
 # --- dpjit --------------------------------------------------------------------------------------------------

@@ -80,7 +80,13 @@ def _type(low, kind, args, named):
     scalar = scalar_of(kind) if kind.__module__ in ("builtins", "numpy") else None
     if scalar is None:
         raise KernelError("DK010", "%s cannot be called in a kernel." % kind.__name__)
+    if types.are_numbas() and kind in (int, float) and len(args) == 1 and _is_kind(args[0], scalar.kind):
+        return args[0]  # Numba leaves a float32 what it is
     return _converted(low, kind.__name__, scalar, args, named)
+
+
+def _is_kind(value, kind):
+    return isinstance(value, Number) and value.scalar.kind == kind
 
 
 def _converted(low, name, scalar, args, named):

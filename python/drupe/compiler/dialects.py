@@ -12,7 +12,7 @@ class Dialect:
     """`item`: whether a first parameter may be the work-item. `cuda`: whether dimension 0 runs fastest, as threadIdx.x
     does. `shared`: bytes of the memory whose size a launch gives, for shared.array(0, dtype). `arrays`: global arrays
     of NumPy that the function reads, which a launch passes behind its arguments. `warp`: whether the device's
-    sub-groups have 32 work-items each.
+    sub-groups have 32 work-items each. `floors`: whether math.floor(), ceil() and trunc() give floats.
 
     Numbers follow Numba's rules in all of them (types.numbas())."""
     item: bool = True
@@ -20,6 +20,7 @@ class Dialect:
     shared: int = 0
     arrays: list = field(default_factory=list)
     warp: bool = False
+    floors: bool = True
 
 
 def global_arrays(function):

@@ -48,6 +48,9 @@ def _lower(unit, function, arguments):
 
     low = settled(attempt)
     made = low.function
+    if any(not param.buffer.readonly for param in made.params if param.buffer and param.source[1][0] >= len(arguments)):
+        raise KernelError("DK021", "%s() writes into a global array, which is a constant of it." % source.name,
+                          "Pass the array as an argument.", place=(source, source.node))
     made.variables = {name: found[0] for name, found in low.found.items() if isinstance(found, tuple)}
     made.failures = made.failures or any(one.failures for one in made.functions)
     made.sources = [one for one, _names in unit.sources.values()]

@@ -14,7 +14,7 @@ class Function(Offload):
 
     def __init__(self, function, *, signature=None, **options):
         options.setdefault("parallel", False)
-        super().__init__(function, **{"dialect": Dialect(), **options})
+        super().__init__(function, **{"dialect": Dialect(floors=False), **options})
         self._signatures = self._result = None
         if signature is not None:
             self._signatures = _numbas.Signatures(signature, gives=True)
