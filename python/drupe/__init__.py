@@ -7,6 +7,7 @@
     import drupe.array as da               arrays on a device
     import drupe.memory, drupe.program     memory by the byte, kernels from source text
     import drupe.kernel_api, drupe.simulator   what kernels in Python are written with, and running them as plain Python
+    drupe.compat.enable()                  `import dpctl` and the like, answered by Drupe; kernels begin with it
 
 Importing drupe loads nothing else; the engine comes with the first name that needs it.
 """
@@ -41,7 +42,7 @@ _WRITTEN = {name: module for module, names in {
 # What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.
 _DPCTL = {"SyclContext": "Context", "SyclDevice": "Device", "SyclEvent": "Event", "SyclKernel": "Kernel",
           "SyclPlatform": "Platform", "SyclQueue": "Queue", "SyclTimer": "Timer"}
-_MODULES = frozenset(("array", "ext", "hosted", "kernel_api", "memory", "native", "program", "simulator", "utils"))
+_MODULES = frozenset(("array", "compat", "ext", "hosted", "kernel_api", "memory", "native", "program", "simulator", "utils"))
 
 __all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize", "wait_for"})
 

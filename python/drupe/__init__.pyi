@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drupe import array as array
+from drupe import compat as compat
 from drupe import ext as ext
 from drupe import hosted as hosted
 from drupe import kernel_api as kernel_api

@@ -230,3 +230,50 @@ PyObject *drupe_py_array_borrow(drupe_py_state *state, drupe_queue *queue, drupe
     drupe_memory_release(memory);
     return status == DRUPE_OK ? drupe_py_array_wrap(state, &array) : drupe_py_raise_on(state, queue);
 }
+
+/* --- Over memory objects ------------------------------------------------------------------------------- */
+
+/* One number for each axis, or None for C order: *strides becomes NULL then. */
+static bool strides_arg(PyObject *object, int ndim, ptrdiff_t room[DRUPE_MAX_DIMS], ptrdiff_t **strides)
+{
+    *strides = object == Py_None ? NULL : room;
+    if (!*strides) return true;
+    PyObject *all = PySequence_Tuple(object);
+    if (all && PyTuple_GET_SIZE(all) != ndim)
+        PyErr_Format(PyExc_ValueError, "strides have %zd numbers, and the shape %d", PyTuple_GET_SIZE(all),
+                     ndim);
+    for (int d = 0; all && !PyErr_Occurred() && d < ndim; d++)
+        room[d] = PyNumber_AsSsize_t(PyTuple_GET_ITEM(all, d), PyExc_OverflowError);
+    Py_XDECREF(all);
+    return !PyErr_Occurred();
+}
+
+PyObject *drupe_py_array_over(PyObject *module, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *object, *type, *shape_object, *strides_object;
+    Py_ssize_t offset;
+    size_t shape[DRUPE_MAX_DIMS];
+    ptrdiff_t room[DRUPE_MAX_DIMS], *strides;
+    drupe_dtype dtype;
+    drupe_array array;
+    if (!PyArg_ParseTuple(args, "OOOOn:_array_over", &object, &type, &shape_object, &strides_object,
+                          &offset) ||
+        !drupe_py_enter(state) || !drupe_py_dtype_arg(state, type, &dtype))
+        return NULL;
+    if (!drupe_py_is_memory(state, object))
+        return PyErr_Format(PyExc_TypeError, "memory of drupe.memory is expected, not %s",
+                            Py_TYPE(object)->tp_name);
+    int ndim = drupe_py_shape_arg(shape_object, shape);
+    if (ndim < 0 || !strides_arg(strides_object, ndim, room, &strides)) return NULL;
+    const drupe_py_memory *memory = (drupe_py_memory *)object;
+    size_t size = drupe_dtype_size(dtype);
+    if (offset < 0 || memory->offset % size != 0)
+        return PyErr_Format(PyExc_ValueError,
+                            offset < 0 ? "the offset is negative"
+                                       : "the memory does not begin at a multiple of the elements' size");
+    drupe_queue *queue = drupe_memory_queue(memory->memory);
+    drupe_status status = drupe_array_over(memory->memory, queue, dtype, ndim, shape, strides,
+                                           memory->offset / size + (size_t)offset, &array);
+    return status == DRUPE_OK ? drupe_py_array_wrap(state, &array) : drupe_py_raise_on(state, queue);
+}

@@ -124,7 +124,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
     }
     drupe_py_memory_init(state);
     drupe_py_ranges_init(state);
-    return 0;
+    return drupe_py_lender_init(module);
 }
 
 static PyStructSequence_Field times_fields[] = {

@@ -76,6 +76,9 @@ def _of_number(low, number, name):
 
 def _of_known(low, owner, name):
     thing = owner.value
+    asked = getattr(thing, "_lowered_attribute", None)  # of an object of drupe.compat
+    if asked is not None:
+        return asked(low, name)
     module = getattr(thing, "__name__", "")
     if name == "fp64" and module == "drupe":
         return constant(low.fp64)

@@ -5,7 +5,7 @@ import os
 import platform
 import threading
 
-from drupe.compiler import kernels, launch, text, tree
+from drupe.compiler import kernels, launch, masks, text, tree
 from drupe.compiler.messages import KernelError
 
 ROUNDS = 500  # what a loop counts for whose length is not known
@@ -22,7 +22,9 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
         raise KernelError("DK018", "%s compiles no kernels." % device.name,
                           "Use another device; `python -m drupe doctor` tells what is missing.")
     made = kernels.lower(kernel.py_func, kinds, dims=dims, grouped=grouped, fp64=device.has_aspect_fp64,
-                         device_name=device.name, checked=checked)
+                         device_name=device.name, checked=checked, dialect=kernel.dialect)
+    if dialect == "opencl" and made.barriers:
+        masks.mask(made)
     variant = launch.Variant(made, text.render(made, dialect), device)
     if dialect == "c99" and len(variant.text.params) > _MOST_PARAMETERS:
         raise KernelError("DK018", "%s passes %d pointers and numbers to a kernel, and %s() needs %d." % (

@@ -19,13 +19,17 @@ def call(low, target, args, named):
     if not isinstance(target, Known):
         raise KernelError("DK010", "%s cannot be called." % target.type)
     thing = target.value
-    function = _table().get(id(thing))
+    function = _table().get(id(thing)) or getattr(thing, "_lowered_call", None)
     if function is not None:
         return _taking(lambda low, target, args, named: function(low, args, named), low, target, args, named)
     if isinstance(thing, type):
         return _type(low, thing, args, named)
+    if _is_numbas(thing) and scalar_of(thing) is not None:
+        return _converted(low, thing.name, scalar_of(thing), args, named)
     if hasattr(thing, "_device_function"):
         thing = thing._device_function
+    elif _is_numbas(thing):
+        thing = getattr(thing, "py_func", thing)
     if isinstance(thing, pytypes.FunctionType):
         return low.call_function(thing, args, named)
     if hasattr(thing, "_launcher"):
@@ -48,11 +52,19 @@ def _taking(function, low, target, args, named):
 
 # --- Types that are called ---------------------------------------------------------------------------------
 
+def _is_numbas(thing):
+    """Whether it is an object of Numba's, such as the type numba.float32 or a function under @numba.njit."""
+    return type(thing).__module__.startswith(("numba.", "drupe.compat._numbas"))
+
+
 def scalar_of(thing):
     """The Scalar of a type of Python or NumPy, a dtype, or its name; None for anything else."""
     for kind, scalar in ((bool, BOOL), (int, INT), (float, FLOAT), (complex, COMPLEX_)):
         if thing is kind:
             return scalar
+    if _is_numbas(thing):
+        name = getattr(thing, "name", "")
+        return Scalar(name) if name in types.NAMES else None
     import numpy
 
     try:
@@ -68,18 +80,29 @@ def _type(low, kind, args, named):
     scalar = scalar_of(kind) if kind.__module__ in ("builtins", "numpy") else None
     if scalar is None:
         raise KernelError("DK010", "%s cannot be called in a kernel." % kind.__name__)
+    if types.are_numbas() and kind in (int, float) and len(args) == 1 and _is_kind(args[0], scalar.kind):
+        return args[0]  # Numba leaves a float32 what it is
+    return _converted(low, kind.__name__, scalar, args, named)
+
+
+def _is_kind(value, kind):
+    return isinstance(value, Number) and value.scalar.kind == kind
+
+
+def _converted(low, name, scalar, args, named):
+    """What a type of numbers makes of its arguments."""
     if scalar.kind == 3 and set(named) <= {"real", "imag"} and named:
         args = [*args, *(named.pop(one, constant(0)) for one in ("real", "imag")[len(args):])]
-    _no_names(kind.__name__, named)
+    _no_names(name, named)
     if not args:
         return operators.cast(low, constant(0), scalar)
     if scalar.kind == 3 and len(args) == 2:
         return _complex(low, scalar, args)
-    (x,) = mathematics.numbers(kind.__name__, args, 1)
+    (x,) = mathematics.numbers(name, args, 1)
     if scalar.kind == 0:
         return Number(scalar, operators.truth(low, x), bool(x.const) if x.const is not None else None)
     if x.scalar.kind == 3 and scalar.kind < 3:
-        raise KernelError("DK012", "%s() of a complex number is not defined." % kind.__name__, "Take its .real.")
+        raise KernelError("DK012", "%s() of a complex number is not defined." % name, "Take its .real.")
     if x.const is not None and x.scalar.weak and scalar.kind == 1 and x.scalar.kind == 2:
         return _whole_part(low, x, scalar)
     return operators.cast(low, x, scalar)

@@ -88,6 +88,8 @@ class Expressions:
             return constant(plain, fp64=self.fp64)
         if isinstance(thing, tuple):
             return Items([self.known_value(one) for one in thing], type(thing))
+        if id(thing) in self.unit.held:
+            return self.held_array(thing)
         return Known(thing)
 
     def _attribute(self, node):

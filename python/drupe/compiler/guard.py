@@ -18,7 +18,8 @@ class Launch:
 
     def __init__(self, kernel, variant, space, args):
         self.kernel, self.variant, self.space = kernel, variant, space
-        self.args, self.copied = tuple(args), set()
+        held = len(kernel.dialect.arrays) if kernel.dialect is not None else 0  # what the function reads from outside
+        self.args, self.copied = tuple(args[:len(args) - held]), set()
         self.changed = {param.source[1][0] for param in variant.function.params
                         if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
 
@@ -104,13 +105,14 @@ def _look(done, record):
     if not code:
         return
     item = work_item_of(done.space, place)
+    shown = item[::-1] if done.kernel.dialect is not None and done.kernel.dialect.cuda else item  # x comes first there
     source = done.variant.source_line(line)
     if code & 0xffffffff == BOUNDS:
         what = "the index %d is outside of a dimension of %d elements" % (first, second)
     else:
         what = "an assertion does not hold"
     raise KernelFailure("%s, in work-item %s, line %d of %s(): %s" % (
-        what, item if len(item) > 1 else item[0], line, done.kernel.__name__, source.strip()), line, item, done)
+        what, shown if len(item) > 1 else item[0], line, done.kernel.__name__, source.strip()), line, item, done)
 
 
 def work_item_of(space, place):

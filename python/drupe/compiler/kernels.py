@@ -5,28 +5,38 @@ from drupe.compiler.messages import KernelError
 from drupe.compiler.values import Elements, Items, Number, Place, integer, stored
 
 
-def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the device", checked=False):
+def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the device", checked=False, dialect=None):
     """The tree.Function of a Python function for arguments of these types (types.py), launched over a Range of `dims`
     dimensions or, where `grouped`, an NdRange. `variables` of it are the Scalars that its variables were found to be.
-    Raises KernelError."""
+    `dialect`: a dialects.Dialect, where it was written for another system. Raises KernelError."""
     unit = Unit(dims, grouped, fp64, device_name, checked)
+    unit.dialect = dialect
+    with types.numbas(dialect is not None):
+        return _lower(unit, function, arguments)
+
+
+def _lower(unit, function, arguments):
+    held = unit.dialect.arrays if unit.dialect is not None else []
+    arguments, more = arguments[:len(arguments) - len(held)], arguments[len(arguments) - len(held):]
     source, names = unit.parsed(function)
     missing = len(names.params) - len(arguments)
-    if missing not in (0, 1):
+    if missing not in (0, 1) or missing and not _may_take_item(unit):
         raise KernelError("DK008", "%s() takes %d argument%s (%s), and %d %s given." % (
             source.name, len(names.params), "" if len(names.params) == 1 else "s", ", ".join(names.params),
             len(arguments), "was" if len(arguments) == 1 else "were"), "The first parameter may be the item, which a "
-            "launch gives by itself.", place=(source, source.node))
+            "launch gives by itself." if _may_take_item(unit) else "", place=(source, source.node))
     unit.calling.append(function)
 
     def attempt(known):
-        made = tree.Function(source.name, [], dims=dims, grouped=grouped)
+        made = tree.Function(source.name, [], dims=unit.dims, grouped=unit.grouped)
         low = Lowerer(unit, made, Scope(source, names), known)
         low.line = source.node.lineno
+        unit.held = {id(one): _argument(low, made, ".held%d" % at, kind, (len(arguments) + at,))
+                     for at, (one, kind) in enumerate(zip(held, more))}
         values = [_argument(low, made, name, kind, (at,))
                   for at, (name, kind) in enumerate(zip(names.params[missing:], arguments))]
         if missing:
-            values.insert(0, Place("NdItem" if grouped else "Item", dims))
+            values.insert(0, Place("NdItem" if unit.grouped else "Item", unit.dims))
         for name, value in zip(names.params, values):
             if low.scope.counts[name] > 1:
                 _given(value, made)
@@ -38,12 +48,19 @@ def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the dev
 
     low = settled(attempt)
     made = low.function
+    if any(not param.buffer.readonly for param in made.params if param.buffer and param.source[1][0] >= len(arguments)):
+        raise KernelError("DK021", "%s() writes into a global array, which is a constant of it." % source.name,
+                          "Pass the array as an argument.", place=(source, source.node))
     made.variables = {name: found[0] for name, found in low.found.items() if isinstance(found, tuple)}
     made.failures = made.failures or any(one.failures for one in made.functions)
     made.sources = [one for one, _names in unit.sources.values()]
     made.watched = [one for _source, names in unit.sources.values() for one in names.watched] + unit.watched
     _drop_unused(made)
     return made
+
+
+def _may_take_item(unit):
+    return unit.dialect is None or unit.dialect.item
 
 
 def _given(value, made):

@@ -32,6 +32,8 @@ class Kernel:
     ...     c[i] = a[i] + b[i]
     """
 
+    dialect: Any = None  # a dialects.Dialect, where it was written for another system
+
     def __init__(self, function: Callable[..., Any], *, checked: "bool | None" = None,
                  local_size: "Sequence[int] | None" = None) -> None:
         if not callable(function):

@@ -26,6 +26,7 @@ class Unit:
         self.dims, self.grouped, self.fp64, self.device_name = dims, grouped, fp64, device_name
         self.checked, self.asserts, self.watched = checked, asserts, []
         self.sources, self.known, self.functions, self.calling = {}, {}, {}, []
+        self.dialect, self.held = None, {}  # held: id of a global array → what it is in the kernel, an Elements
 
     def parsed(self, function):
         """(Source, Names) of a Python function; read once."""
@@ -276,6 +277,13 @@ class Lowerer(Expressions, Statements):
         number.low = None if None in lows else min(lows)
         self._note(counter, (INT, number.low))
         self.scope.bound[name] = number
+
+    def held_array(self, thing):
+        """A global array that a launch passes (dialects.Dialect.arrays)."""
+        if self.function.result is None:
+            raise KernelError("DK009", "A device function that returns in several places reads a global array.",
+                              "Pass the array to it, or let it return once, at its end.")
+        return self.unit.held[id(thing)]
 
     # --- Where a work-item is ---
 

@@ -98,6 +98,7 @@ def _rounded(library):
         if x.scalar.kind < 2:
             return operators.cast(low, x, INT) if weak else x
         done = operators.call(low, x.scalar, library, x)
+        weak = weak and not (library != "rint" and low.unit.dialect is not None and low.unit.dialect.floors)
         return operators.cast(low, done, INT) if weak else done
     return function
 

@@ -1,5 +1,6 @@
 """Operators: what Python and NumPy mean by them, as casts, C operators and functions of the library."""
 import ast
+import dataclasses
 import operator
 
 from drupe.compiler import folding, tree, types
@@ -139,7 +140,7 @@ def _arith(low, scalar, sign, a, b, wraps=False, bound=None):
 
 def _ring(low, sign, a, b):
     scalar = types.common(a.scalar, b.scalar)
-    if scalar == BOOL:
+    if scalar == BOOL or scalar.kind == 0 and types.are_numbas():
         scalar = INT
     if scalar.name == "bool":
         if sign == "-":
@@ -193,7 +194,7 @@ def call(low, scalar, name, *operands):
 
 def whole(scalar):
     """Operations of integers on bools count in these."""
-    return (INT if scalar.weak else Scalar("int8")) if scalar.name == "bool" else scalar
+    return (INT if scalar.weak or types.are_numbas() else Scalar("int8")) if scalar.name == "bool" else scalar
 
 
 def _floor(low, sign, a, b):
@@ -210,6 +211,8 @@ def _floor(low, sign, a, b):
 
 def _power(low, sign, a, b):
     scalar = whole(types.common(a.scalar, b.scalar))
+    if types.are_numbas() and a.scalar.kind == 2 and b.scalar.kind < 2:
+        scalar = a.scalar
     if scalar == INT and b.const is not None and b.const < 0:
         scalar = FLOAT
     if b.const in (2, 2.0) and scalar.kind != 3 and (scalar.kind == 2 or scalar.kind == a.scalar.kind):
@@ -227,6 +230,8 @@ def _shift(low, sign, a, b):
     scalar = whole(types.common(a.scalar, b.scalar))
     if scalar.kind > 1:
         _refuse(sign, a, b)
+    if types.are_numbas():  # which takes the sign from the left one
+        scalar = dataclasses.replace(types.wide(a.scalar), weak=scalar.weak)
     x, y = _both(low, a, b, scalar)
     name = stored(scalar)
     bound = 0 if x.natural and (sign == ">>" or scalar.weak) else None
@@ -299,6 +304,8 @@ def unary(low, op, a):
         value = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(op)](a.const)
         return _known(low, value)
     scalar = INT if a.scalar == BOOL else a.scalar
+    if types.are_numbas():
+        scalar = types.wide(scalar)
     a = cast(low, a, scalar)
     if isinstance(op, ast.UAdd):
         return a

@@ -2,8 +2,13 @@
 
 A Python number is *weak*: with an array's element it takes the element's type, and alone it is an int64, a float64 or
 a complex128 (NumPy 2, NEP 50). What comes from an array, or from a NumPy scalar, is strong.
+
+Kernels that were written for Numba compute by its rules, which `numbas()` switches on: Python's numbers are as strong
+as others, and integers compute in 64 bits.
 """
+import contextlib
 import dataclasses
+import threading
 from dataclasses import dataclass
 
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -115,8 +120,45 @@ def _promote(a, b):
     return "float%d" % (8 * size)
 
 
+class _Rules(threading.local):
+    numba = False
+
+
+_rules = _Rules()
+
+
+@contextlib.contextmanager
+def numbas(on=True):
+    """Numba's rules for what is computed within."""
+    before, _rules.numba = _rules.numba, on
+    try:
+        yield
+    finally:
+        _rules.numba = before
+
+
+def are_numbas():
+    """Whether Numba's rules hold."""
+    return _rules.numba
+
+
+def wide(scalar):
+    """What Numba computes an integer in: 64 bits."""
+    return Scalar("uint64" if scalar.name in UNSIGNED else "int64", scalar.weak) if scalar.kind < 2 else scalar
+
+
+def _numbas_common(a, b):
+    weak = a.weak and b.weak
+    if a.kind < 2 and b.kind < 2 and a.kind + b.kind:
+        unsigned = a.name in UNSIGNED and b.name in UNSIGNED
+        return Scalar("uint64" if unsigned else "int64", weak)
+    return Scalar(_promote(a.name, b.name), weak)
+
+
 def common(a, b):
     """The Scalar in which an operation of two Scalars computes."""
+    if _rules.numba:
+        return _numbas_common(a, b)
     if a.weak and b.weak:
         return a if a.kind >= b.kind else b
     if not a.weak and not b.weak:
@@ -160,7 +202,7 @@ def union(a, b):
     if a == b:
         return a
     if isinstance(a, Scalar) and isinstance(b, Scalar):
-        return common(a, b)
+        return Scalar(_promote(a.name, b.name), a.weak and b.weak) if _rules.numba else common(a, b)
     if isinstance(a, Array) and isinstance(b, Array):
         if (a.dtype, a.ndim, a.space) == (b.dtype, b.ndim, b.space):
             return dataclasses.replace(a, layout="A")

@@ -264,6 +264,7 @@ class ZMQInteractiveShell(InteractiveShell):
     system = system_piped
 
     def init_magics(self):
+        from drupe import compat
         from drupe import magics as device_magics
 
         from . import magics
@@ -271,6 +272,7 @@ class ZMQInteractiveShell(InteractiveShell):
         super().init_magics()
         self.register_magics(magics.KernelMagics)
         device_magics.register(self)
+        compat.enable_at_start()
 
     def get_parent(self):
         """The request that the caller works for, as a message."""

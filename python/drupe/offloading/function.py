@@ -35,13 +35,13 @@ class Offload:
     _implied = False
 
     def __init__(self, function: Callable[..., Any], *, device: Any = None, parallel: bool = True,
-                 checked: "bool | None" = None) -> None:
+                 checked: "bool | None" = None, dialect: Any = None) -> None:
         if not callable(function):
             raise TypeError(f"drupe.offload takes a function, not {type(function).__name__}: put @drupe.offload above "
                             "a def")
         functools.update_wrapper(self, function)
         self.py_func = self._device_function = function
-        self.device, self._options = device, {"parallel": bool(parallel), "checked": checked}
+        self.device, self._options = device, {"parallel": bool(parallel), "checked": checked, "dialect": dialect}
         self._whole: Any = None
         self._lock = threading.Lock()
 

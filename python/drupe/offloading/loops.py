@@ -76,6 +76,7 @@ class Loop:
             function._cut = (piece.node, self.whole.source)
             kernel = launch.Kernel(function, checked=self.whole.options["checked"], local_size=local_size)
             kernel.grain = 0 if local_size is None else 1
+            kernel.dialect = self.whole.options["dialect"]
             if len(self.kernels) >= _MOST_KERNELS:
                 self.kernels.clear()
             self.kernels[key] = found = (kernel, piece)
@@ -135,7 +136,7 @@ class Loop:
     def found_types(self, kernel, names, kinds, device, dims=1):
         """(Scalars of variables, cost) that a kernel has for these types of its arguments."""
         made = kernels.lower(kernel.py_func, kinds, dims=dims, grouped=False, fp64=device.has_aspect_fp64,
-                             device_name=device.name)
+                             device_name=device.name, dialect=kernel.dialect)
         return [made.variables.get(name) for name in names], sum(build.cost(one) for one in made.body), made.watched
 
     def types_of(self, names, values):

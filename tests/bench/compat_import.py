@@ -1,0 +1,45 @@
+"""What an import of a module for programs of other systems takes: ./dev bench native, or this file alone.
+
+Each import in a fresh process that has loaded drupe and its engine, as a cell of a notebook has; the median of several. The
+goal is 20 ms. NumPy, which dpctl.tensor loads with the first type of elements, is not part of it. Time fails nothing."""
+import statistics
+import subprocess
+import sys
+
+GOAL = 20.0  # ms
+ROUNDS = 15
+NAMES = ["dpctl", "dpctl.memory", "dpctl.program", "dpctl.tensor", "dpctl.utils", "dpnp", "numba_dpex", "numba.cuda",
+         "pymic"]
+CHILD = """
+import sys, time
+import drupe, drupe._engine, drupe.compat
+drupe.compat.enable()
+started = time.perf_counter()
+import {name}
+{use}
+print((time.perf_counter() - started) * 1e3)
+"""
+USES = {"dpctl": "import dpctl; [getattr(dpctl, name) for name in dpctl.__all__]"}
+
+
+def measure(name):
+    """Milliseconds of one import, and of everything that it names."""
+    text = CHILD.format(name=name, use=USES.get(name, ""))
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return float(ran.stdout)
+
+
+def main():
+    from drupe import compat
+
+    tops = set(compat.names())
+    print("import of a module for other systems' programs, ms")
+    for name in NAMES:
+        if name not in tops and name.partition(".")[0] not in tops:
+            continue
+        took = statistics.median(measure(name) for _round in range(ROUNDS))
+        print(f"  {name:<16}{took:6.1f}   goal {GOAL:.0f} {'met' if took <= GOAL else 'MISSED'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Programs for other systems, in cells: who is answered, and the setting."""
+import pytest
+import support
+
+
+@pytest.mark.parametrize("environment, answered", [({}, True), ({"DRUPE_COMPAT": "0"}, False)])
+def test_cells_are_answered(spec_folder, environment, answered):
+    kernel = support.Kernel(spec_folder, environment)
+    try:
+        run = kernel.run("import dpctl")
+        if not answered:
+            assert run.reply["ename"] == "ModuleNotFoundError"
+            assert kernel.run("%config Drupe.compat").result == "False"
+            kernel.run("%config Drupe.compat = True")
+            run = kernel.run("import dpctl")
+        assert run.status == "ok" and run.text("stderr") == (
+            "dpctl is answered by Drupe (drupe.compat.dpctl); docs/compat-dpctl.md says what differs\n")
+        assert not kernel.run("def later():\n    import dpctl.memory\n    return dpctl.memory\nlater()").text("stderr")
+        assert kernel.run("%config Drupe.compat").result == "True"
+        assert kernel.run("%config Drupe.compat = False").status == "ok"
+        assert kernel.run("import dpctl").reply["ename"] == "ModuleNotFoundError"
+    finally:
+        kernel.close()
+
+
+def test_scripts_that_a_cell_runs(kernel, tmp_path):
+    (tmp_path / "script.py").write_text("import helper_of_script\nprint(helper_of_script.dpctl.__name__)\n")
+    (tmp_path / "helper_of_script.py").write_text("import dpctl\n")
+    assert kernel.run(f"import sys; sys.path.insert(0, {str(tmp_path)!r})").status == "ok"
+    assert kernel.run(f"%run {tmp_path / 'script.py'}").text() == "drupe.compat.dpctl\n"

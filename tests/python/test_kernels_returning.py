@@ -1,0 +1,100 @@
+"""Work-items that return before a barrier to which others come: on every device they count as having come there."""
+import numpy as np
+import pytest
+
+import drupe
+import drupe.array as da
+from drupe.kernel_api import NdRange, group_barrier, local
+
+
+def odd_ones(item, a, out, n):
+    part = local.array(8, np.float64)
+    t = item.get_local_id(0)
+    part[t] = a[item.get_global_id(0)]
+    if t % 2 == 0:
+        return
+    group_barrier(item.get_group())
+    for k in range(n):
+        before = part[8 - t]
+        group_barrier(item.get_group())
+        part[t] = before + k
+        group_barrier(item.get_group())
+    out[item.get_global_id(0)] = part[t]
+
+
+def in_a_loop(item, a, out, n):
+    part = local.array(8, np.float64)
+    i, t = item.get_global_id(0), item.get_local_id(0)
+    part[t] = 0
+    for k in range(n):
+        group_barrier(item.get_group())
+        if t == k and t > 0:
+            for m in range(5):
+                if m == 2:
+                    out[i] = -m
+                    return
+                part[t] += 1
+        part[t] += a[i]
+    group_barrier(item.get_group())
+    out[i] = part[t]
+
+
+def halving(item, a, out, n):
+    part = local.array(8, np.float64)
+    t, s = item.get_local_id(0), item.get_local_range(0) // 2
+    if n == 0:
+        return
+    part[t] = a[item.get_global_id(0)]
+    if part[t] < 0:
+        if t != 0:
+            part[t] = 0
+            out[item.get_global_id(0)] = -1
+            return
+    group_barrier(item.get_group())
+    while s > 0:
+        if t < s:
+            part[t] += part[t + s]
+        group_barrier(item.get_group())
+        if s == n:
+            break
+        s //= 2
+    out[item.get_global_id(0)] = part[t]
+
+
+def expected(function, a, n):
+    out, kernel = np.zeros(16), drupe.kernel(function)
+    given, result = da.asarray(a, device="host"), da.asarray(out, device="host")
+    drupe.call_kernel(kernel, NdRange(16, 8), given, result, n)
+    return result.asnumpy()
+
+
+def test_expected():
+    a = np.arange(16.0)
+    assert expected(odd_ones, a, 0).tolist() == [0 if i % 2 == 0 else i for i in range(16)]
+    assert expected(odd_ones, a, 1).tolist()[1:8:2] == [7, 5, 3, 1]
+    assert expected(in_a_loop, a, 3).tolist()[:4] == [0, -2, -2, 9]
+    assert expected(halving, a, 1).tolist()[::8] == [28, 92] and expected(halving, a, 0).tolist() == [0] * 16
+    b = a - 2.5
+    assert expected(halving, b, 1).tolist()[1:3] == [-1, -1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("function", [odd_ones, in_a_loop, halving])
+def test_returns(function, n, opencl):
+    a = np.arange(16.0) - 2.5
+    out = da.zeros(16, device=opencl)
+    drupe.call_kernel(drupe.kernel(function), NdRange(16, 8), da.asarray(a, device=opencl), out, n)
+    assert out.asnumpy().tolist() == expected(function, a, n).tolist()
+
+
+def test_barriers_to_which_it_is_not_known_who_comes(opencl):
+    @drupe.kernel
+    def by_an_element(item, a):
+        if item.get_local_id(0) == 3:
+            return
+        if a[0] > 0:
+            group_barrier(item.get_group())
+        a[item.get_global_id(0)] = 1
+
+    with pytest.raises(drupe.KernelError, match=r"(?s)DK020.*return before the barriers.*leave `return` out"):
+        drupe.call_kernel(by_an_element, NdRange(16, 8), da.zeros(16, device=opencl))
