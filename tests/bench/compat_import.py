@@ -1,15 +1,18 @@
-"""What an import of a module for programs of other systems takes: ./dev bench native, or this file alone.
+"""What an import of a module for programs of other systems takes.
 
-Each import in a fresh process that has loaded drupe and its engine, as a cell of a notebook has; the median of several. The
-goal is 20 ms. NumPy, which dpctl.tensor loads with the first type of elements, is not part of it. Time fails nothing."""
+usage: tests/bench/compat_import.py
+
+Each import in a fresh process that has loaded drupe and its engine, as a cell of a notebook has; the median of several.
+The goal is 20 ms. NumPy, which dpctl.tensor loads with the first type of elements, is not part of it. Time fails
+nothing."""
 import statistics
 import subprocess
 import sys
 
 GOAL = 20.0  # ms
 ROUNDS = 15
-NAMES = ["dpctl", "dpctl, all names", "dpctl.memory", "dpctl.program", "dpctl.tensor", "dpctl.utils", "dpnp", "numba_dpex", "numba.cuda",
-         "pymic"]
+NAMES = ["dpctl", "dpctl, all names", "dpctl.memory", "dpctl.program", "dpctl.tensor", "dpctl.utils", "dpnp",
+         "numba_dpex", "numba.cuda", "pymic"]
 CHILD = """
 import sys, time
 import drupe, drupe._engine, drupe.compat

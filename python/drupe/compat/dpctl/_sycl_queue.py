@@ -14,8 +14,8 @@ from drupe.enums import backend_type
 __all__ = ["LocalAccessor", "RawKernelArg", "SyclKernelInvalidRangeError", "SyclKernelSubmitError", "SyclQueue",
            "SyclQueueCreationError", "WorkGroupMemory"]
 
-_ARGUMENTS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "void_ptr",
-              "local_accessor", "work_group_memory", "raw_kernel_arg")
+_ARGUMENTS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+              "void_ptr", "local_accessor", "work_group_memory", "raw_kernel_arg")
 
 
 def __getattr__(name):
