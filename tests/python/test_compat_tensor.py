@@ -413,12 +413,14 @@ def test_work_of_arrays_keeps_its_order():
     """On queues that are out of order, too; work that depends on arrays waits for SequentialOrderManager's events."""
     queue = dpctl.SyclQueue()
     assert not queue.is_in_order
-    x = dpt.zeros(1000, sycl_queue=queue)
+    count = 1_000_000
+    x = dpt.zeros(count, sycl_queue=queue)
     for _step in range(50):
         x = x * 1 + 1
+    assert x._drupe.pending  # it is submitted by what asks for the events
     events = dpctl.utils.SequentialOrderManager[queue].submitted_events
-    target = memory.MemoryUSMShared(8000, queue=queue)
-    queue.memcpy_async(target, x.usm_data, 8000, events).wait()
+    target = memory.MemoryUSMShared(8 * count, queue=queue)
+    queue.memcpy_async(target, x.usm_data, 8 * count, events).wait()
     assert (np.frombuffer(target) == 50).all()
 
 
