@@ -30,6 +30,8 @@ SAID = {
                     r"DK003: .*\n.*\n +\^+",
                     r"an assertion does not hold, in work-item 700, line \d+ of inside",
                     r"the index 1024 is outside of a dimension of 1024 elements, in work-item 1023"),
+    "004-offload": (r"largest difference from NumPy's product: \d", r"10 terms: +\d+\.\d % of the data",
+                    r"kernel alone .* GFLOPS", r"to the device +[\d.]+ GB/s", r"queued: [\d.]+ us a call"),
     "00-setup": (r"host:cpu:0 +\d+ compute units", r"work-item 3 writes 103", r"DK004: The name 'j'.*\n.*\n +\^"),
     "01-introduction": (r"DK023: 'last'", r"kernel [\d.]+ ms, NumPy [\d.]+ ms"),
     "02-device-control": (r"x \+ y: .*different queues", r"add: .*different queues", r"second waited .* ms, ran"),
@@ -40,8 +42,8 @@ SAID = {
     "07-nearest-neighbours": (r"private memory: 104 bytes", r"K = 31: "),
     "08-reductions": (r"recursive +[\d.]+ ms", r"do not come to the same barrier"),
 }
-PICTURES = {"003-kernels": 1, "01-introduction": 1, "03-pairwise-distance": 2, "04-black-scholes": 1, "05-k-means": 1,
-            "06-pair-counts": 1, "07-nearest-neighbours": 1, "08-reductions": 1}
+PICTURES = {"003-kernels": 1, "004-offload": 3, "01-introduction": 1, "03-pairwise-distance": 2, "04-black-scholes": 1,
+            "05-k-means": 1, "06-pair-counts": 1, "07-nearest-neighbours": 1, "08-reductions": 1}
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -89,7 +91,7 @@ def test_it_is_as_the_others_are(path):
         source = "".join(cell["source"])
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [] and cell["execution_count"] is None
-            assert source.startswith("# "), "a cell begins with what it does"
+            assert source.startswith(("# ", "%%")), "a cell begins with what it does"
         for target in re.findall(r"\]\(([^)\s#:]+)(?:#\S*)?\)", source) if cell["cell_type"] == "markdown" else ():
             assert (path.parent / target).exists(), target
         assert max(map(len, source.splitlines())) <= 120
