@@ -437,6 +437,20 @@ def test_signatures():
         assert str(inspect.signature(getattr(dpt, name))) == text
 
 
+def test_names_come_in_any_order(fresh):
+    """A name of a module that is loaded later does not replace what the package needs for others."""
+    result = fresh("""
+        from drupe.compat.dpctl import tensor as dpt
+        for names in (sorted(dpt.__all__), sorted(dpt.__all__, reverse=True)):
+            for name in set(vars(dpt)) & set(dpt.__all__) - {"e", "pi", "nan", "inf", "newaxis"}:
+                delattr(dpt, name)
+            for name in names:
+                assert type(getattr(dpt, name)).__name__ != "module", name
+        assert float(dpt.exp(dpt.zeros(1))[0]) == 1
+    """)
+    assert result.returncode == 0, result.stderr
+
+
 def test_drupes_arrays_go_along():
     import drupe.array as da
 
