@@ -100,6 +100,10 @@ def test_making(device):
     for ours, theirs in zip(grids, np.meshgrid([0, 1], [0, 1, 2], indexing="ij")):
         same(ours, theirs)
     same(dpt.from_dlpack(np.arange(3.0)), np.arange(3.0))
+    place = dpt.sycl_device_to_dldevice(queue.sycl_device)
+    assert dpt.from_dlpack(np.arange(3.0), device=place).sycl_device == queue.sycl_device
+    with pytest.raises(NotProvided):
+        dpt.from_dlpack(made[0], device=(1, 0))
     same(dpt.copy(made[0], order="F"), [2, 4, 6])
     assert dpt.to_numpy(made[0]).tolist() == dpt.asnumpy(made[0]).tolist() == [2, 4, 6]
     for wrong in (lambda: dpt.zeros(3, order="Z"), lambda: dpt.zeros(3, usm_type="nonsense")):
@@ -213,7 +217,7 @@ def test_searching_and_sorting():
     same(dpt.argsort(x, -1), np.argsort(values, kind="stable"))
     largest, places = dpt.top_k(on([[1, 5], [7, 2]]), 2)
     assert dpt.asnumpy(largest).tolist() == [7, 5] and dpt.asnumpy(places).tolist() == [2, 1]
-    same(dpt.top_k(on([[1, 5], [7, 2]]), 1, axis=1, mode="smallest")[0], [[1], [2]])
+    same(dpt.top_k(on([[1, 5], [7, 2]]), 1, axis=1, mode="smallest").values, [[1], [2]])
     same(dpt.searchsorted(on([1, 2, 3]), on([2, 4]), side="right"), [2, 3])
     same(dpt.isin(x, on([1, 2]), invert=True), np.isin(values, [1, 2], invert=True))
     found = dpt.unique_all(x)
@@ -340,6 +344,7 @@ def test_operators(name):
     for method in (f"__{name}__", f"__r{name}__"):
         same(getattr(on(values), method)(on(other)), getattr(values, method)(other))
     same(getattr(on(values), f"__{name}__")(2), getattr(values, f"__{name}__")(2))
+    same(getattr(on(values), f"__{name}__")(np.int64(2)), getattr(values, f"__{name}__")(np.int64(2)))
     x = on(values.astype("f8") if name == "truediv" else values)
     kept = x
     x = getattr(x, f"__i{name}__")(on(other))
