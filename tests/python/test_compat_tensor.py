@@ -1,5 +1,4 @@
 """dpctl.tensor against NumPy: every function with dpctl's signature, and what is an array's alone."""
-import inspect
 import pickle
 
 import drupe
@@ -427,19 +426,6 @@ def test_work_of_arrays_keeps_its_order():
     target = memory.MemoryUSMShared(8 * count, queue=queue)
     queue.memcpy_async(target, x.usm_data, 8 * count, events).wait()
     assert (np.frombuffer(target) == 50).all()
-
-
-def test_signatures():
-    """dpctl's, for those whose arguments have other names or places in drupe.array."""
-    for name, text in {"argsort": "(x, axis=-1, descending=False, stable=True, kind=None)",
-                       "sum": "(x, /, *, axis=None, dtype=None, keepdims=False, out=None)",
-                       "allclose": "(a1, a2, atol=1e-08, rtol=1e-05, equal_nan=False)",
-                       "take": "(x, indices, /, *, axis=None, out=None, mode='wrap')",
-                       "linspace": "(start, stop, /, num, *, dtype=None, device=None, endpoint=True, sycl_queue=None, "
-                                   "usm_type='device')",
-                       "diff": "(x, /, *, axis=-1, n=1, prepend=None, append=None)",
-                       "matmul": "(x1, x2, out=None, dtype=None, order='K')"}.items():
-        assert str(inspect.signature(getattr(dpt, name))) == text
 
 
 def test_names_come_in_any_order(fresh):

@@ -143,8 +143,8 @@ def from_dlpack(x, /, *, device=None, copy=None):
     """An array of the elements of an array of any library with __dlpack__()."""
     if isinstance(device, tuple):
         if device[0] != DLDeviceType.kDLOneAPI:
-            raise NotProvided(f"from_dlpack() gives arrays on a device of SYCL, not on {device!r}: write asnumpy(x) for "
-                              "an array of the host")
+            raise NotProvided(f"from_dlpack() gives arrays on a device of SYCL, not on {device!r}: write asnumpy(x) "
+                              "for an array of the host")
         device = dldevice_to_sycl_device(device)
     where = None if device is None else Device.create_device(device).sycl_queue._drupe
     return ahead(da.from_dlpack(behind(x), device=where, copy=copy))
