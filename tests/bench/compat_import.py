@@ -1,6 +1,6 @@
 """What an import of a module for programs of other systems takes.
 
-usage: tests/bench/compat_import.py
+usage: tests/bench/compat_import.py [ROUNDS]
 
 Each import in a fresh process that has loaded drupe and its engine, as a cell of a notebook has; the median of several.
 The goal is 20 ms. NumPy, which dpctl.tensor loads with the first type of elements, is not part of it. Time fails
@@ -36,12 +36,13 @@ def measure(name):
 def main():
     from drupe import compat
 
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     tops = set(compat.names())
     print("import of a module for other systems' programs, ms")
     for name in NAMES:
         if not tops & {name.partition(",")[0], name.partition(",")[0].partition(".")[0]}:
             continue
-        took = statistics.median(measure(name) for _round in range(ROUNDS))
+        took = statistics.median(measure(name) for _round in range(rounds))
         goal = "" if "," in name else f"   goal {GOAL:.0f} {'met' if took <= GOAL else 'MISSED'}"
         print(f"  {name:<18}{took:6.1f}{goal}")
 

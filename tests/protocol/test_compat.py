@@ -23,6 +23,15 @@ def test_cells_are_answered(spec_folder, environment, answered):
         kernel.close()
 
 
+def test_errors_of_other_imports_are_as_before(kernel):
+    before = kernel.run("import not_there_at_all")
+    kernel.run("import dpctl")
+    after = kernel.run("import not_there_at_all")
+    assert after.reply["evalue"] == before.reply["evalue"]
+    assert "_finder" not in "".join(after.reply["traceback"])
+    assert len(after.reply["traceback"]) == len(before.reply["traceback"])
+
+
 def test_scripts_that_a_cell_runs(kernel, tmp_path):
     (tmp_path / "script.py").write_text("import helper_of_script\nprint(helper_of_script.dpctl.__name__)\n")
     (tmp_path / "helper_of_script.py").write_text("import dpctl\n")

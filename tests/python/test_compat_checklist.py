@@ -1,4 +1,5 @@
 """The checklist of what dpctl has: every name is there, and the test that is named shows it."""
+import inspect
 import pathlib
 import tomllib
 
@@ -33,6 +34,16 @@ def test_what_is_refused(row):
         with pytest.raises(NotProvided) as raised:
             getattr(owner, name)
         assert name in str(raised.value) and len(str(raised.value)) > 60, name  # it says what to write
+
+
+@pytest.mark.parametrize("name", LIST["signatures"])
+def test_signatures(name):
+    owner = owner_of({"ours": name})
+    for line in LIST["signatures"][name].strip().replace("\n    ", " ").splitlines():
+        word, _, arguments = line.partition("(")
+        made = {}
+        exec(f"def wanted({arguments}: pass", made)
+        assert inspect.signature(getattr(owner, word)) == inspect.signature(made["wanted"]), line
 
 
 def test_every_public_name_stands_in_it():

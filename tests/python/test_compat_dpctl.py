@@ -194,8 +194,9 @@ def test_contexts(opencl):
         dpctl.SyclContext([device, dpctl.SyclDevice("opencl")])
     with pytest.raises(dpctl.SyclContextCreationError):
         dpctl.SyclContext([])
-    with pytest.raises(dpctl.SyclQueueCreationError):
+    with pytest.raises(dpctl.SyclQueueCreationError) as raised:
         dpctl.SyclQueue(context, dpctl.SyclDevice("opencl"))
+    assert isinstance(raised.value.drupe_error, drupe.InvalidArgumentError) and raised.value.__cause__ is None
     for wrong in (3, ["host"]):
         with pytest.raises(TypeError):
             dpctl.SyclContext(wrong)

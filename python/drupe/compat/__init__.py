@@ -19,6 +19,9 @@ class _AbsentName(NotProvided, AttributeError):
     """The same of a name of a module or class, so that hasattr() says no."""
 
 
+_AbsentName.__name__ = _AbsentName.__qualname__ = "NotProvided"  # what is shown
+
+
 def enable():
     """Answer imports of the program's own code from now on."""
     from drupe.compat import _finder

@@ -193,6 +193,7 @@ def _wrap(owner, word, refuse):
 
     @functools.wraps(usual)
     def before(name, *args, **options):
+        __tracebackhide__ = True  # an import that fails is shown as without it
         answer = refuse(name, *args, **options) if isinstance(name, str) else ...
         return usual(name, *args, **options) if answer is ... else answer
 
@@ -201,6 +202,7 @@ def _wrap(owner, word, refuse):
 
 
 def _refuse_import(name, globals=None, locals=None, fromlist=(), level=0):
+    __tracebackhide__ = True
     refused = _refused(name, fromlist, globals) if level == 0 else None
     if refused is None:
         return ...

@@ -1,6 +1,4 @@
-"""dpctl's errors. What Drupe's own error says is their text, and the error itself their cause."""
-import contextlib
-
+"""dpctl's errors. What Drupe's own error says is their text."""
 from drupe._engine import DeviceError
 
 
@@ -28,10 +26,20 @@ class SyclKernelInvalidRangeError(Exception):
     """A range has one to three dimensions."""
 
 
-@contextlib.contextmanager
-def raises(kind, *caught):
-    """Drupe's errors as dpctl's."""
-    try:
-        yield
-    except (DeviceError, *caught) as error:
-        raise kind(str(error)) from error
+class raises:  # noqa: N801 (reads as a word of the language in `with raises(...):`)
+    """A block in which Drupe's errors, and those of other classes that are named, become dpctl's. What was raised is
+    the attribute `drupe_error`: as the cause it would show the same text twice."""
+
+    def __init__(self, kind, *caught):
+        self._kind = kind
+        self._caught = (DeviceError, *caught)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _traceback):
+        __tracebackhide__ = True
+        if isinstance(error, self._caught):
+            made = self._kind(str(error))
+            made.drupe_error = error
+            raise made from None

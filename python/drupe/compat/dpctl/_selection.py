@@ -7,7 +7,7 @@ is read here.
 import os
 
 from drupe import _engine
-from drupe.compat.dpctl._errors import SyclDeviceCreationError
+from drupe.compat.dpctl._errors import SyclDeviceCreationError, raises
 
 BACKENDS = ("cuda", "hip", "host", "level_zero", "opencl")
 TYPES = ("accelerator", "cpu", "custom", "gpu")
@@ -73,10 +73,8 @@ def _part(matching, number):
     """A sub-device, as Drupe's filters name it."""
     whole, _, part = number.partition(".")
     if int(whole) < len(matching):
-        try:
+        with raises(SyclDeviceCreationError):
             return _engine.Device(f"{matching[int(whole)].filter_string}.{part}")
-        except _engine.DeviceError as error:
-            raise SyclDeviceCreationError(str(error)) from error
     raise SyclDeviceCreationError(f"no device has the number {whole}")
 
 

@@ -3,8 +3,8 @@ import ctypes
 import operator
 
 from drupe import _engine
-from drupe.compat.dpctl._errors import (SyclKernelInvalidRangeError, SyclKernelSubmitError, SyclQueueCreationError,
-                                        raises)
+from drupe.compat.dpctl._errors import (SyclDeviceCreationError, SyclKernelInvalidRangeError, SyclKernelSubmitError,
+                                        SyclQueueCreationError, raises)
 from drupe.compat.dpctl._sycl_context import SyclContext
 from drupe.compat.dpctl._sycl_device import SyclDevice
 from drupe.compat.dpctl._sycl_event import SyclEvent, behind_all
@@ -164,7 +164,7 @@ class SyclQueue(Wrapped):
         else:
             if first is not None and not isinstance(first, (str, SyclDevice)):
                 raise TypeError(f"a SyclQueue is made of a filter or a SyclDevice, not of {type(first).__name__}")
-            with raises(SyclQueueCreationError, Exception):
+            with raises(SyclQueueCreationError, SyclDeviceCreationError):
                 device = SyclDevice(first)._drupe
             context = None
         flags = _flags(property)

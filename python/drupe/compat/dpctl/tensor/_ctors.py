@@ -1,9 +1,11 @@
 """Making arrays."""
 from drupe import _engine
 from drupe import array as da
+from drupe.compat import NotProvided
 from drupe.compat.dpctl.memory import as_usm_memory
 from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, ordered
 from drupe.compat.dpctl.tensor._device import Device, normalize_queue_device
+from drupe.compat.dpctl.tensor._dlpack import DLDeviceType, dldevice_to_sycl_device
 from drupe.compat.dpctl.tensor._usmarray import default_float, usm_ndarray
 
 __all__ = ["arange", "asarray", "asnumpy", "astype", "can_cast", "copy", "empty", "empty_like", "eye", "from_dlpack",
@@ -139,7 +141,12 @@ def from_numpy(np_ary, /, *, device=None, usm_type="device", sycl_queue=None):
 
 def from_dlpack(x, /, *, device=None, copy=None):
     """An array of the elements of an array of any library with __dlpack__()."""
-    where = None if device is None or isinstance(device, tuple) else Device.create_device(device).sycl_queue._drupe
+    if isinstance(device, tuple):
+        if device[0] != DLDeviceType.kDLOneAPI:
+            raise NotProvided(f"from_dlpack() gives arrays on a device of SYCL, not on {device!r}: write asnumpy(x) "
+                              "for an array of the host")
+        device = dldevice_to_sycl_device(device)
+    where = None if device is None else Device.create_device(device).sycl_queue._drupe
     return ahead(da.from_dlpack(behind(x), device=where, copy=copy))
 
 

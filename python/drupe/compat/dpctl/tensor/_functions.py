@@ -1,4 +1,6 @@
 """Reductions, sums up to each element, products of matrices, searching, sets, sorting."""
+from collections import namedtuple
+
 from drupe import array as da
 from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, ordered, put_into, target
 
@@ -199,9 +201,12 @@ def argsort(x, axis=-1, descending=False, stable=True, kind=None):
     return call(da.argsort, x, axis=axis, descending=descending, stable=stable)
 
 
+TopKResult = namedtuple("TopKResult", "values indices")
+
+
 def top_k(x, k, /, *, axis=None, mode="largest"):
     """The largest or smallest elements, and where they are; axis=None: of all."""
     array = array_behind(x)
     if axis is None:
         array, axis = da.reshape(array, (-1,)), 0
-    return ahead(da.top_k(array, k, axis=axis, mode=mode))
+    return TopKResult(*map(ahead, da.top_k(array, k, axis=axis, mode=mode)))

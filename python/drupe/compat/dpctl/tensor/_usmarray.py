@@ -1,4 +1,5 @@
 """usm_ndarray: an array over USM memory."""
+import numbers
 import operator
 
 from drupe import _engine
@@ -155,7 +156,7 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
         if not self._writable:
             raise ValueError("this array is read-only")
         value = behind(value)
-        if not isinstance(value, (_engine.Array, bool, int, float, complex)):  # of NumPy, or a sequence
+        if not isinstance(value, (_engine.Array, numbers.Number)):  # of NumPy, or a sequence
             value = da.asarray(value, queue=self._drupe.queue)
         self._drupe[behind(key)] = value
 
@@ -236,7 +237,7 @@ def _unary(function):
 
 def _operand(other):
     """An operand as Drupe's, or None: numbers and arrays go together, nothing else."""
-    if isinstance(other, (bool, int, float, complex)):
+    if isinstance(other, numbers.Number):  # NumPy's scalars among them
         return other
     found = behind(other)
     return found if isinstance(found, _engine.Array) else None
