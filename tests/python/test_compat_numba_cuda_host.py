@@ -224,7 +224,8 @@ def test_what_a_kernel_finds_wrong(device):
     for value, n, says in ((7, 0, "an assertion does not hold"), (0, 1, "the index 4 is outside")):
         a = np.zeros((2, 4))
         a[1, 3] = value
-        with pytest.raises(drupe.HostTaskError, match=r"%s.*in work-item \(3, [01]\), line \d+ of look" % says) as found:
+        where = r"%s.*in work-item \(3, [01]\), line \d+ of look" % says
+        with pytest.raises(drupe.HostTaskError, match=where) as found:
             look[(2, 1), (2, 2)](a, n)
         launch, failure = replay.of_error(found.value)
         with pytest.raises(AssertionError if value else IndexError):
