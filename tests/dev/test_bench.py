@@ -120,3 +120,8 @@ def test_the_page_keeps_what_is_around_the_figures(tmp_path, monkeypatch):
     assert page.read_text() == "before\n<!-- a -->\nnewer\n<!-- end of a -->\nafter\n"
     with pytest.raises(SystemExit):
         report.write("b", "text")
+
+
+def test_imports_of_modules_for_other_systems():
+    text = run("compat_import.py", "1")
+    assert re.search(r"dpctl, all names +\d+\.\d\n", text) and re.search(r"dpctl.tensor +\d+\.\d   goal 20", text)

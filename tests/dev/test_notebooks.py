@@ -15,6 +15,13 @@ TRAINING = [path for path in NOTEBOOKS if path.parent.name == "training"]
 
 # What must stand in the output of a notebook beyond that no assertion of it fails, and how many pictures it has.
 SAID = {
+    "000-device-control": (r"dpctl is answered by Drupe \(drupe.compat.dpctl\)", r"no GPU: no device matches 'gpu'|gpu",
+                           r"refused: Cannot give \d+ compute units", r"device 32 bytes on",
+                           r"300 x 200 distances in [\d,.]+ µs on|There is no OpenCL device here: ",
+                           r"Drupe has no SYCL.*drupe/ext.h", r"\d+ rounds, [\d.]+ ms of the host"),
+    "001-programming-model": (r"different queues", r"refused: .*bring them together", r"shared \+ host   -> shared",
+                              r"\|A \(u - v\)\|² = [\d.]+", r"computed on |There is no OpenCL device here: ",
+                              r"y = 64.5", r"told by the event: "),
     "002-heterogeneous-python": (r"plain Python +[\d.]+ s for 200 calls", r"compiled, prange +[\d.]+ s",
                                  r'gpu"\): (on gpu|DeviceNotFoundError: .*There are: .*host:cpu:0)',
                                  r'with device="gpu": (on gpu|DeviceNotFoundError)', r"correct on host:cpu:0",

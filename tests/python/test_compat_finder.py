@@ -191,12 +191,14 @@ def test_somebody_else_before_the_guard_stays(run):
     """)
 
 
-@pytest.mark.parametrize("value, enabled", [("", True), ("1", True), ("0", False), (" Off ", False), ("no", False)])
-def test_the_variable(run, value, enabled):
+@pytest.mark.parametrize("value, enabled, told", [("", True, 0), ("1", True, 0), ("0", False, 0), ("off", True, 1)])
+def test_the_variable(run, value, enabled, told):
     run(f"""
         import drupe.compat
+        from drupe.jupyter import features
         drupe.compat.enable_at_start()
         assert drupe.compat.is_enabled() is {enabled}
+        assert len([line for line in features.problems() if "DRUPE_COMPAT" in line]) == {told}
     """, DRUPE_COMPAT=value)
 
 

@@ -56,6 +56,9 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
         return 0;
     }
     if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        PyObject *behind = drupe_py_behind(state, object); /* which the object keeps */
+        Py_DECREF(behind);
+        if (behind != object) return array_named(behind, name, array);
         PyErr_Format(PyExc_TypeError, "%s must be a drupe.array.Array or USM memory, not %s", name,
                      Py_TYPE(object)->tp_name);
         return -1;
@@ -159,7 +162,10 @@ static drupe_queue *ext_queue_of(PyObject *object)
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue)) return ((drupe_py_queue *)object)->queue;
     if (drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array))
         return ext_array_of(object, &array) < 0 ? NULL : array.queue;
-    return drupe_py_is(state, object, DRUPE_PY_TYPE_Device) ? queue_kept(object) : queue_named(object);
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Device)) return queue_kept(object);
+    PyObject *behind = drupe_py_behind(state, object); /* which the object keeps */
+    Py_DECREF(behind);
+    return behind != object ? ext_queue_of(behind) : queue_named(object);
 }
 
 static PyObject *ext_queue_object(drupe_queue *queue)
@@ -211,7 +217,7 @@ static bool kept_gather(PyObject *const *objects, size_t count, PyObject *wait_f
         drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
         good = keepalive != NULL;
         if (!good) break;
-        keepalive->owner = Py_NewRef(objects[all->count]);
+        keepalive->owner = drupe_py_behind(the_state, objects[all->count]); /* whatever the other has later */
         all->keeps[all->count++] = drupe_py_keepalive_keep(keepalive);
     }
     if (!good) {

@@ -186,6 +186,8 @@ typedef struct drupe_py_waits {
     size_t count;
 } drupe_py_waits;
 bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits *waits);
+/* The object of ours behind one of drupe.compat, or the object itself; new reference. No exception. */
+PyObject *drupe_py_behind(const drupe_py_state *state, PyObject *object);
 void drupe_py_waits_clear(drupe_py_waits *waits);
 
 /* --- scalar.c ------------------------------------------------------------------------------------------ */

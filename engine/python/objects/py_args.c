@@ -266,15 +266,26 @@ void drupe_py_waits_clear(drupe_py_waits *waits)
     *waits = (drupe_py_waits){NULL, 0};
 }
 
+PyObject *drupe_py_behind(const drupe_py_state *state, PyObject *object)
+{
+    PyObject *found = PyObject_GetAttr(object, state->names[DRUPE_PY_NAME__drupe]);
+    if (found) return found;
+    PyErr_Clear();
+    return Py_NewRef(object);
+}
+
 static bool waits_add(drupe_py_state *state, PyObject *object, drupe_py_waits *waits)
 {
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Event)) {
+    bool direct = drupe_py_is(state, object, DRUPE_PY_TYPE_Event);
+    PyObject *event = direct ? Py_NewRef(object) : drupe_py_behind(state, object);
+    bool good = direct || drupe_py_is(state, event, DRUPE_PY_TYPE_Event);
+    if (good)
+        waits->events[waits->count++] = drupe_event_retain(((drupe_py_event *)event)->event);
+    else
         PyErr_Format(PyExc_TypeError, "wait_for takes a drupe.Event or a sequence of them, not %s",
                      Py_TYPE(object)->tp_name);
-        return false;
-    }
-    waits->events[waits->count++] = drupe_event_retain(((drupe_py_event *)object)->event);
-    return true;
+    Py_DECREF(event);
+    return good;
 }
 
 bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits *waits)

@@ -64,6 +64,7 @@
     X(_dtype)                                                                                                \
     X(_launcher)                                                                                             \
     X(_nbytes)                                                                                               \
-    X(__sycl_usm_array_interface__)
+    X(__sycl_usm_array_interface__)                                                                          \
+    X(_drupe)
 
 #endif

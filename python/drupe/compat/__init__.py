@@ -10,8 +10,6 @@ import os
 
 __all__ = ["NotProvided", "disable", "enable", "is_enabled", "names"]
 
-_OFF = ("0", "false", "no", "off")
-
 
 class NotProvided(NotImplementedError):
     """Something that the other system has and Drupe does not. The message says what to write instead."""
@@ -50,8 +48,9 @@ def names():
 
 
 def enable_at_start():
-    """What a kernel does when it starts: enable(), unless DRUPE_COMPAT says no."""
-    if os.environ.get("DRUPE_COMPAT", "").strip().lower() not in _OFF:
+    """What a kernel does when it starts: enable(), unless DRUPE_COMPAT=0. Another value that cannot be understood is
+    told by drupe.jupyter.features."""
+    if os.environ.get("DRUPE_COMPAT") != "0":
         enable()
 
 

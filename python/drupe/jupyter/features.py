@@ -38,7 +38,7 @@ def supported():
 def problems():
     """What is wrong in the variables that only the kernel reads, a line each."""
     lines = ["%s=%s cannot be understood and counts as not set: write 0 or 1" % (name, os.environ[name])
-             for name in ("DRUPE_BUSY_DEVICE", "DRUPE_DEBUGGER", "DRUPE_SUBSHELLS")
+             for name in ("DRUPE_BUSY_DEVICE", "DRUPE_COMPAT", "DRUPE_DEBUGGER", "DRUPE_SUBSHELLS")
              if os.environ.get(name, "") not in ("", "0", "1")]
     path = os.environ.get("DRUPE_LOG")
     if path:

@@ -1,7 +1,6 @@
 """SyclQueue, and what kernels are given."""
 import ctypes
 import operator
-from enum import Enum
 
 from drupe import _engine
 from drupe.compat.dpctl._errors import (SyclKernelInvalidRangeError, SyclKernelSubmitError, SyclQueueCreationError,
@@ -13,13 +12,22 @@ from drupe.compat.dpctl._wrapping import Wrapped, behind, refuse_capsule
 from drupe.enums import backend_type
 
 __all__ = ["LocalAccessor", "RawKernelArg", "SyclKernelInvalidRangeError", "SyclKernelSubmitError", "SyclQueue",
-           "SyclQueueCreationError", "WorkGroupMemory", "kernel_arg_type"]
+           "SyclQueueCreationError", "WorkGroupMemory"]
 
-kernel_arg_type = Enum("kernel_arg_type", [
-    "dpctl_int8", "dpctl_uint8", "dpctl_int16", "dpctl_uint16", "dpctl_int32", "dpctl_uint32", "dpctl_int64",
-    "dpctl_uint64", "dpctl_float32", "dpctl_float64", "dpctl_void_ptr", "dpctl_local_accessor",
-    "dpctl_work_group_memory", "dpctl_raw_kernel_arg"], module=__name__)
-kernel_arg_type.__doc__ = "What an argument of a kernel may be."
+_ARGUMENTS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+              "void_ptr", "local_accessor", "work_group_memory", "raw_kernel_arg")
+
+
+def __getattr__(name):
+    if name != "kernel_arg_type":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from enum import Enum
+
+    made = Enum("kernel_arg_type", ["dpctl_" + word for word in _ARGUMENTS], module=__name__)
+    made.__doc__ = "What an argument of a kernel may be."
+    globals()[name] = made
+    return made
+
 
 # --- Arguments -------------------------------------------------------------------------------------------------------
 

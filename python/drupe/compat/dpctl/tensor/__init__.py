@@ -47,7 +47,7 @@ _missing = absent(__name__, {
 })
 
 
-def _functions():
+def _load_elementwise():
     from drupe.compat.dpctl.tensor import _elementwise
 
     globals().update(_elementwise.functions())
@@ -57,7 +57,7 @@ def __getattr__(name):
     if name in _NAMES:
         value = getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
     elif name in _ELEMENTWISE:
-        _functions()
+        _load_elementwise()
         return globals()[name]
     elif name in _TYPES or name == "dtype":
         import numpy

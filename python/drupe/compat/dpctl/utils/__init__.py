@@ -2,6 +2,7 @@
 import contextlib
 from contextvars import ContextVar
 
+from drupe import _engine
 from drupe import utils as _utils
 from drupe.compat.dpctl._sycl_device import SyclDevice
 from drupe.compat.dpctl._sycl_event import SyclEvent
@@ -40,11 +41,12 @@ def onetrace_enabled():
 # --- The order of work -----------------------------------------------------------------------------------------------
 
 def _events(given):
-    events = [given] if isinstance(given, SyclEvent) else list(given)
+    """SyclEvents of one or several; those that an extension over drupe/ext.h gives are Drupe's own."""
+    events = given if isinstance(given, (list, tuple)) else [given]
     for event in events:
-        if not isinstance(event, SyclEvent):
+        if not isinstance(event, (SyclEvent, _engine.Event)):
             raise TypeError(f"a SyclEvent or a list of them is expected, not {type(event).__name__}")
-    return events
+    return [SyclEvent(event) for event in events]
 
 
 class _Order:
@@ -77,6 +79,7 @@ class _Order:
     def submitted_events(self):
         """What work that must come after everything so far waits for; array operations are among it."""
         self._computed = self._pending(self._computed)
+        self._queue._drupe.flush()  # expressions that are not submitted yet
         arrays = [] if self._queue.is_in_order or not self._queue._drupe.pending else [self._queue.submit_barrier()]
         return self._computed + arrays
 
