@@ -252,7 +252,7 @@ def test_refused(device):
     with pytest.raises(TypeError, match="give nothing back"):
         cuda.jit("float32(float32)")(saxpy.py_func)
     for name in ("shfl_sync", "cg", "laneid", "libdevice", "cudadrv", "reduce"):
-        with pytest.raises(AttributeError, match=f"does not provide numba_cuda.{name}"):
+        with pytest.raises(AttributeError, match=f"does not provide numba.cuda.{name}"):
             getattr(cuda, name)
 
     @cuda.jit
