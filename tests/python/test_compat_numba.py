@@ -4,11 +4,11 @@ import pytest
 
 import drupe
 import drupe.array as da
-from drupe.compat import numba
+from drupe.compat import dpctl, numba
 from drupe.compat.numba import float64, njit, prange
 
-TYPES = """void none boolean bool_ b1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64
-complex128 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16 intp uintp intc int_ double float_""".split()
+TYPES = """void none boolean bool_ b1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
+complex64 complex128 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16 intp uintp intc int_ double float_""".split()
 
 
 @njit
@@ -57,7 +57,7 @@ def tables(n):
 
 def test_functions(device):
     a = np.random.default_rng(1).random((20, 20))
-    with drupe.device(device.filter_string):
+    with dpctl.device_context(device.filter_string):
         assert fibonacci(12) == 144 and tables(4) == ([0, 2, 4, 6], {0: 0, 1: 1, 2: 4, 3: 9})
         assert quarter(10) == quarter.py_func(10) and quarter(5000) == quarter.py_func(5000)
         got = product(a, a.astype("float32"))

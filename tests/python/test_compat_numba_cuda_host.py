@@ -363,6 +363,33 @@ def test_where_numba_is_not_installed(run):
     assert "numba is answered by Drupe" in found.stderr
 
 
+def test_where_numba_has_no_part_for_cuda(run):
+    pytest.importorskip("numba")
+    found = run("""
+    import sys
+    from importlib.machinery import PathFinder
+
+    class Without(PathFinder):
+        @classmethod
+        def find_spec(cls, name, path=None, target=None):
+            return None if name == "numba.cuda" else PathFinder.find_spec(name, path, target)
+
+    sys.meta_path = [Without if one is PathFinder else one for one in sys.meta_path]
+    import drupe.compat
+    drupe.compat.enable()
+    """ + PROGRAM + """
+    @cuda.jit("void(float32[:])")
+    def by_third(a):
+        a[cuda.grid(1)] = third(a[cuda.grid(1)])
+
+    by_third[1, 32](out)
+    assert type(third).__module__.startswith("numba.") and 0 < out.max() < 1 / 3
+    print("ran")
+    """)
+    assert found.stdout == "ran\n", found.stderr
+    assert "numba.cuda is answered by Drupe" in found.stderr and "numba is answered" not in found.stderr
+
+
 def test_in_the_place_of_an_installed_one(run):
     pytest.importorskip("numba")
     found = run("""
