@@ -224,7 +224,8 @@ def test_what_a_kernel_finds_wrong(device):
     for value, n, says in ((7, 0, "an assertion does not hold"), (0, 1, "the index 4 is outside")):
         a = np.zeros((2, 4))
         a[1, 3] = value
-        with pytest.raises(drupe.HostTaskError, match=r"%s.*in work-item \(3, [01]\), line \d+ of look" % says) as found:
+        where = r"%s.*in work-item \(3, [01]\), line \d+ of look" % says
+        with pytest.raises(drupe.HostTaskError, match=where) as found:
             look[(2, 1), (2, 2)](a, n)
         launch, failure = replay.of_error(found.value)
         with pytest.raises(AssertionError if value else IndexError):
@@ -251,7 +252,7 @@ def test_refused(device):
     with pytest.raises(TypeError, match="give nothing back"):
         cuda.jit("float32(float32)")(saxpy.py_func)
     for name in ("shfl_sync", "cg", "laneid", "libdevice", "cudadrv", "reduce"):
-        with pytest.raises(AttributeError, match=f"does not provide numba_cuda.{name}"):
+        with pytest.raises(AttributeError, match=f"does not provide numba.cuda.{name}"):
             getattr(cuda, name)
 
     @cuda.jit
@@ -259,8 +260,8 @@ def test_refused(device):
         cuda.syncwarp()
         a[0] = 1
 
-    if list(device.sub_group_sizes or ()) != [32]:
-        with pytest.raises(drupe.KernelError, match="no warps of 32 threads(.|\n)*syncthreads"):
+    if list(device.sub_group_sizes or ()) != [32] or "cl_khr_subgroups" not in device.extensions:
+        with pytest.raises(drupe.KernelError, match="no barriers of warps of 32 threads(.|\n)*syncthreads"):
             warps[1, 32](a)
 
     @cuda.jit
@@ -360,6 +361,33 @@ def test_where_numba_is_not_installed(run):
     """)
     assert found.stdout == "ran\n", found.stderr
     assert "numba is answered by Drupe" in found.stderr
+
+
+def test_where_numba_has_no_part_for_cuda(run):
+    pytest.importorskip("numba")
+    found = run("""
+    import sys
+    from importlib.machinery import PathFinder
+
+    class Without(PathFinder):
+        @classmethod
+        def find_spec(cls, name, path=None, target=None):
+            return None if name == "numba.cuda" else PathFinder.find_spec(name, path, target)
+
+    sys.meta_path = [Without if one is PathFinder else one for one in sys.meta_path]
+    import drupe.compat
+    drupe.compat.enable()
+    """ + PROGRAM + """
+    @cuda.jit("void(float32[:])")
+    def by_third(a):
+        a[cuda.grid(1)] = third(a[cuda.grid(1)])
+
+    by_third[1, 32](out)
+    assert type(third).__module__.startswith("numba.") and 0 < out.max() < 1 / 3
+    print("ran")
+    """)
+    assert found.stdout == "ran\n", found.stderr
+    assert "numba.cuda is answered by Drupe" in found.stderr and "numba is answered" not in found.stderr
 
 
 def test_in_the_place_of_an_installed_one(run):

@@ -49,6 +49,7 @@ def test_absent_names_say_what_to_write(name):
 @pytest.mark.parametrize("name", API)
 def test_names_of_kernel_api(name):
     owner = getattr(kapi, name)
+    assert owner is getattr(drupe.kernel_api, name)  # of which each member has a test: checklist.toml
     for member in API[name].split():
         member, _, value = member.partition("=")
         assert hasattr(owner, member)

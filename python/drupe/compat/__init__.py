@@ -77,7 +77,7 @@ def absent(module, reasons):
     """A function for a module's __getattr__ to end with: raises what tells of a name that is not there. `reasons` has
     the names of the other system that Drupe does not provide, each with a sentence that says what to write instead."""
     _absent[module] = reasons
-    shown = module.removeprefix("drupe.compat.")
+    shown = module.removeprefix("drupe.compat.").replace("numba_cuda", "numba.cuda")
 
     def missing(name):
         if name in reasons:

@@ -85,6 +85,8 @@ class Outside:
         outer.type_params = []
         module = ast.Module([ast.fix_missing_locations(ast.copy_location(outer, node))], [])
         code = _code_of(_code_of(compile(module, filename, "exec"), "outer"), node.name)
+        if node.name in code.co_freevars and node.name not in cells:  # it calls itself
+            cells[node.name] = types.CellType(self.name(node.name))
         made = types.FunctionType(code, self.function.__globals__, node.name, None,
                                   tuple(cells[name] for name in code.co_freevars))
         made.__module__, made.__qualname__ = self.function.__module__, node.name

@@ -126,7 +126,7 @@ class Dispatcher:
             with self._lock:
                 if self._arrays is None:  # what the arrays hold at the first launch counts, as in Numba
                     self._arrays = [(one, one.copy()) for one in dialects.global_arrays(self.py_func)]
-                warp = list(queue.device.sub_group_sizes or ()) == [_written.WARP]
+                warp = _written.has_warps(queue.device)
                 dialect = dialects.Dialect(item=False, cuda=True, shared=shared, warp=warp,
                                            arrays=[one for one, _copy in self._arrays] or [object()])
                 found = self._kernels[key] = Kernel(self.py_func, dialect, self._checked)

@@ -128,9 +128,14 @@ def _meet(frame, name="syncthreads()"):
 syncthreads = Function("syncthreads", lambda low, args, named: calls._barrier(low, [], {}), _meet)
 
 
+def has_warps(device):
+    """Whether a device has sub-groups of 32 work-items, and barriers for them."""
+    return list(device.sub_group_sizes or ()) == [WARP] and "cl_khr_subgroups" in device.extensions
+
+
 def _sync_warp(low, args, named):
     if not low.unit.dialect.warp:
-        raise KernelError("DK018", "%s has no warps of %d threads." % (low.device_name, WARP),
+        raise KernelError("DK018", "%s has no barriers of warps of %d threads." % (low.device_name, WARP),
                           "Write syncthreads(), where all threads of the block come by.")
     low.function.barriers = True
     low.emit(tree.Barrier(low.line, 3, "sub"))
