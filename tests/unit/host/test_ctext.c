@@ -11,7 +11,7 @@
 static void becomes(const char *text, const char *const *parts)
 {
     drupe_text out = {0};
-    if (drupe_host_code_text(text, strlen(text), &out) != DRUPE_OK)
+    if (drupe_host_code_text(text, strlen(text), NULL, &out) != DRUPE_OK)
         fail_msg("'%s': %s", text, drupe_error_last()->text);
     for (; *parts; parts++)
         if (!strstr(drupe_text_get(&out), *parts))
@@ -52,7 +52,7 @@ static void branches_are_followed(void **state)
 static void refused(const char *text, drupe_status expected, const char *part)
 {
     drupe_text out = {0};
-    assert_int_equal(drupe_host_code_text(text, strlen(text), &out), expected);
+    assert_int_equal(drupe_host_code_text(text, strlen(text), NULL, &out), expected);
     if (!strstr(drupe_error_last()->text, part))
         fail_msg("'%s' is not in: %s", part, drupe_error_last()->text);
     drupe_text_clear(&out);
@@ -71,7 +71,7 @@ static void mistakes_are_named(void **state)
     refused("__kernel void f(int x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
     refused("kernel void f(global int *x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
     drupe_text out = {0};
-    assert_int_equal(drupe_host_code_text("kernel\0", 7, &out), DRUPE_E_INVALID);
+    assert_int_equal(drupe_host_code_text("kernel\0", 7, NULL, &out), DRUPE_E_INVALID);
     drupe_text_clear(&out);
 }
 
@@ -132,7 +132,7 @@ static void any_text(void **state)
         assert_non_null(exact);
         memcpy(exact, text, length);
         drupe_text out = {0};
-        good += drupe_host_code_text(exact, length, &out) == DRUPE_OK;
+        good += drupe_host_code_text(exact, length, NULL, &out) == DRUPE_OK;
         drupe_text_clear(&out);
         free(exact);
     }
