@@ -140,13 +140,13 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
                 trust_open(server) == 0 && jk_sockets_bind(server) == 0;
     if (good) {
         jk_iopub_open(server, &jk_answers_leaving);
+        jk_record_open(server); /* before a cell may come: its begin is noted there */
         good = threads_start(server) == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (good) {
         jk_bound_remember(server->config);
         jk_ending_watch(server->requests->replies.wake);
-        jk_record_open(server);
         jk_log("serving %s", connection_file);
         return server;
     }

@@ -10,7 +10,7 @@ import sys
 import time
 
 ANSWER_MOST = 131072
-PATIENCE = 30.0  # seconds after which something that must happen did not
+PATIENCE = 60.0  # seconds after which something that must happen did not
 
 # A person's process: what comes in by lines goes to the broker; its packets come out by lines.
 AGENT = """
@@ -40,8 +40,13 @@ while True:
 
 
 def program():
-    """The broker that is installed beside this Python, or the one that DRUPE_TEST_BROKER names."""
-    return os.environ.get("DRUPE_TEST_BROKER") or str(pathlib.Path(sys.executable).parent / "drupe-broker")
+    """The broker that DRUPE_TEST_BROKER names, that is installed beside this Python, or that was built for C tests."""
+    named = os.environ.get("DRUPE_TEST_BROKER")
+    built = pathlib.Path(__file__).resolve().parents[2] / "build/tests/broker/drupe-broker"
+    for path in [named] if named else [pathlib.Path(sys.executable).parent / "drupe-broker", built]:
+        if os.access(path, os.X_OK):
+            return str(path)
+    raise AssertionError("drupe-broker is not built: ./dev test hosted builds it")
 
 
 class Refused(Exception):
@@ -161,8 +166,8 @@ class Broker:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([program(), "--config", str(self.config), "--socket", self.path,
-                                             "--state", str(self.folder / "state")], stderr=log,
-                                            **self.options)
+                                             "--state", str(self.folder / "state")], stdin=subprocess.DEVNULL,
+                                            stderr=log, **self.options)
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -198,9 +203,10 @@ class Broker:
         assert "ERROR" not in self.log.read_text(), self.log.read_text()  # of a sanitizer
 
 
-def until(what):
-    """Wait until this is true."""
-    end = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < end, "it did not happen"
+def until(condition, what="what was to happen", seconds=PATIENCE):
+    """Poll until the condition holds; its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited {seconds:g} s in vain for {what}"
         time.sleep(0.005)
+    return value

@@ -15,7 +15,7 @@ os.environ.setdefault("DRUPE_CACHE", "0")
 @pytest.fixture
 def daemon(tmp_path, monkeypatch):
     made = Daemon(tmp_path)
-    monkeypatch.setenv("DRUPE_BROKER", made.socket)
+    monkeypatch.setenv("DRUPE_BROKER", made.path)
     yield made
     made.kill()
 
@@ -24,7 +24,7 @@ def daemon(tmp_path, monkeypatch):
 def broker(daemon):
     from drupe.hosted import Broker
 
-    with Broker(daemon.socket) as made:
+    with Broker(daemon.path) as made:
         yield made
 
 

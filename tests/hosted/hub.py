@@ -14,7 +14,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from daemon import CPU, DEVICES, PROFILES, ROOT, until
+from brokers import until
+from daemon import CPU, DEVICES, PROFILES, ROOT
 
 PROXY = ROOT / "build/proxy/node_modules/configurable-http-proxy/bin/configurable-http-proxy"
 

@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from daemon import program, until
+from brokers import program, until
 
 from drupe.hosted import Broker, BrokerError, devices
 
@@ -50,7 +50,7 @@ def test_what_can_never_be_had_is_refused(broker):
 def test_a_lease_that_waits_is_granted(broker, daemon):
     held = [broker.lease("one-gpu") for _ in range(2)]
     places, got = [], []
-    with Broker(daemon.socket) as other:
+    with Broker(daemon.path) as other:
         thread = threading.Thread(target=lambda: got.append(other.lease("one-gpu", wait=True, timeout=60,
                                                                         waiting=lambda place, _: places.append(place))))
         thread.start()
@@ -177,7 +177,7 @@ def test_a_lease_ends_with_its_holder(broker, daemon, sleeper):
 def test_events_of_a_lease(broker, daemon, sleeper):
     process = sleeper()
     lease = broker.lease("one-gpu", holder=process.pid)
-    with Broker(daemon.socket) as other:
+    with Broker(daemon.path) as other:
         other.subscribe(lease.id)
         process.kill()
         event = other.event(60)
@@ -214,7 +214,7 @@ def test_a_broker_that_was_killed_keeps_its_leases(broker, daemon):
     daemon.kill()
     with pytest.raises(BrokerError) as gone:
         broker.hello()
-    assert gone.value.code in ("unreachable", "closed") and daemon.socket in str(gone.value)
+    assert gone.value.code in ("unreachable", "closed") and daemon.path in str(gone.value)
     daemon.start()
     assert [one["lease"] for one in broker.list()["leases"]] == [lease.id]
     broker.give_back(lease.id)

@@ -130,7 +130,7 @@ def test_a_broker_that_is_away_when_the_server_starts(broker, daemon, sleeper, c
             await asyncio.sleep(0.01)
         daemon.start()
         await spawner.drupe.adopting
-        with Broker(daemon.socket) as again:
+        with Broker(daemon.path) as again:
             assert held(again)[0]["pid"] == process.pid
 
     asyncio.run(scene())
@@ -140,7 +140,7 @@ def test_a_user_sees_sums_of_others(broker, daemon):
     broker.lease("one-gpu", user="dhbert", label="the secret project")
     broker.lease("half-cpu", user="dhanna")
     broker.lease(kind="cpu", parts=1, user="dhbert")
-    with Broker(daemon.socket) as other:
+    with Broker(daemon.path) as other:
         other.watch()
         assert other.request("lease", want={"profile": "two-gpus"}, user="dhbert", wait=True)["waiting"] == 1
         assert other.event(60)["event"] == "changed"

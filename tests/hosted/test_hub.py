@@ -6,7 +6,7 @@ import urllib.error
 
 import hub as hubs
 import pytest
-from daemon import until
+from brokers import until
 
 from drupe.hosted import Broker
 

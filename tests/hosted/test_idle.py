@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from daemon import until
+from brokers import until
 
 servers = pytest.importorskip("servers")
 pytest.importorskip("jupyter_server")

@@ -5,7 +5,7 @@ import signal
 import threading
 
 import pytest
-from daemon import until
+from brokers import until
 
 from drupe.hosted import BrokerError
 from drupe.hosted.session import Session
@@ -22,7 +22,7 @@ def stopped(daemon, session):
 
 
 def test_the_lease_of_an_answer_that_came_too_late_is_returned(daemon, broker):
-    session = Session(daemon.socket)
+    session = Session(daemon.path)
     stopped(daemon, session)
     with pytest.raises(BrokerError, match="did not answer"):
         asyncio.run(session.ask(profile="one-gpu"))
@@ -32,7 +32,7 @@ def test_the_lease_of_an_answer_that_came_too_late_is_returned(daemon, broker):
 
 
 def test_a_lease_is_returned_when_the_broker_is_back(daemon, broker):
-    session = Session(daemon.socket)
+    session = Session(daemon.path)
     asyncio.run(session.ask(profile="one-gpu"))
     daemon.kill()
     assert asyncio.run(session.end()).code == "unreachable"
@@ -41,7 +41,7 @@ def test_a_lease_is_returned_when_the_broker_is_back(daemon, broker):
 
 
 def test_a_process_becomes_the_holder_when_the_broker_is_back(daemon, broker, sleeper):
-    session, kernel = Session(daemon.socket), sleeper()
+    session, kernel = Session(daemon.path), sleeper()
     asyncio.run(session.ask(profile="one-gpu"))
     daemon.kill()
     starter = threading.Timer(0.5, daemon.start)

@@ -3,7 +3,8 @@ import threading
 import time
 
 import pytest
-from daemon import Daemon, until
+from brokers import until
+from daemon import Daemon
 from test_session import lease_of, line_of
 
 from drupe.hosted import Broker
@@ -24,7 +25,7 @@ def one(tmp_path):
 
 @pytest.fixture
 def asker(one):
-    with Broker(one.socket) as made:
+    with Broker(one.path) as made:
         yield made
 
 
@@ -130,7 +131,7 @@ class Notebook:
 def test_a_session_that_was_busy_when_the_broker_was_started_again_hears_of_its_lease(one, asker):
     """The next thing that it says would make a new connection, on which it had not subscribed."""
     lease, notebook = asker.lease("whole"), Notebook()
-    session = Session(lease.id, notebook, one.socket).start()
+    session = Session(lease.id, notebook, one.path).start()
     try:
         until(lambda: asker.list()["leases"][0]["idle"] is not None, "idle")
         notebook.goes_on.clear()
@@ -140,7 +141,7 @@ def test_a_session_that_was_busy_when_the_broker_was_started_again_hears_of_its_
         one.kill()
         one.start()
         notebook.goes_on.set()
-        with Broker(one.socket) as again:
+        with Broker(one.path) as again:
             until(lambda: again.list()["leases"][0]["idle"] is None, "busy")
             session.leave("a cell")
             ticket = again.request("lease", want={"profile": "whole"}, wait=True)["ticket"]
@@ -158,6 +159,6 @@ def test_a_killed_broker_loses_nothing(one, asker, make_kernel):
     line_of(kernel, cell, "Waiting for a device")
     one.kill()
     one.start()
-    with Broker(one.socket) as again:
+    with Broker(one.path) as again:
         again.give_back(other.id)
     assert kernel.finish(cell).result == "7.0"

@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from daemon import until
+from brokers import until
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager, KernelManager
 

@@ -4,7 +4,7 @@ import signal
 import threading
 
 import pytest
-from daemon import until
+from brokers import until
 from test_session import lease_of, line_of, park
 
 SLOW = ("import os, time\nfrom drupe.hosted import kernel_session as k\nmark = k._current._siblings.mark\n"

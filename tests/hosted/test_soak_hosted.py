@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import sys
 
-from daemon import program
+from brokers import program
 
 SOAK = pathlib.Path(__file__).parents[1] / "soak" / "hosted.py"
 

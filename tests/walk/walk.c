@@ -1,6 +1,6 @@
 /* See walk.h. DRUPE_TEST_BACKEND chooses the device; arguments: names of scenes, all if there are none.
  *
- * Where a driver builds programs only each 9th step is walked, with DRUPE_WALK=all every one. */
+ * Where a driver builds programs only each 9th step is walked; DRUPE_WALK=N walks each N-th of all. */
 #include "walk.h"
 #include "layers/fault_layer.h"
 #include "wrap.h"
@@ -196,10 +196,18 @@ static const way ways[] = {
     {NULL, WRAP_THREAD, "threads", false},
 };
 
+static unsigned long stride(const struct walker *stage, const walk_scene *scene)
+{
+    const char *wanted = getenv("DRUPE_WALK");
+    unsigned long each = wanted ? strtoul(wanted, NULL, 10) : 0;
+    if (each > 0) return each;
+    return stage->source && scene->builds ? 9 : 1;
+}
+
 /* Until a run had no n-th step any more. */
 static void walk_way(const struct walker *stage, const walk_scene *scene, const way *how)
 {
-    unsigned long n = 1, step = stage->source && scene->builds && !getenv("DRUPE_WALK") ? 9 : 1;
+    unsigned long n = 1, step = stride(stage, scene);
     for (disturbed = true; disturbed && n < MOST_RUNS; n += step) {
         char plan[64] = "";
         snprintf(now, sizeof now, "scene '%s', failing %s at %lu", scene->name, how->name, n);

@@ -93,11 +93,10 @@ void jk_record_close(jk_server *server)
 void jk_record_cell(jk_server *server, bool running)
 {
     jk_record *record = jk_record_of(server);
-    if (running && !atomic_load_explicit(&record->running, memory_order_relaxed)) {
-        long cell = atomic_load_explicit(&server->keeper->count, memory_order_relaxed);
-        atomic_store_explicit(&record->cell, cell, memory_order_relaxed);
+    /* In this order: either the count is here already, or jk_record_count() sees that a cell runs. */
+    if (!atomic_exchange(&record->running, running) && running) {
+        atomic_store(&record->cell, atomic_load(&server->keeper->count));
     }
-    atomic_store_explicit(&record->running, running, memory_order_relaxed);
 }
 
 void jk_record_count(jk_server *server, long count)

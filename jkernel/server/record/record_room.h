@@ -66,8 +66,8 @@ static inline jk_record *jk_record_of(const jk_server *server)
 
 /* --- life_record.c ------------------------------------------------------------------------------------- */
 
-/* Find what the kernel before left behind and begin a new record. Never fails: without a file the record is
- * plain memory. Main thread, as the next one. */
+/* Find what the kernel before left behind and begin a new record, before other threads run. Never fails:
+ * without a file the record is plain memory. Main thread, as the next one. */
 void jk_record_open(jk_server *server);
 /* A clean end: remove the file. */
 void jk_record_close(jk_server *server);
