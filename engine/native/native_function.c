@@ -100,10 +100,11 @@ drupe_status drupe_native_function_open(drupe_native_library *library, const cha
         return drupe_error_set(DRUPE_E_INVALID, "'%s' has %zu parameters; at most %u can be declared.", name,
                                signature->count, DRUPE_NATIVE_MOST);
     pthread_once(&plain.once, plain_prepare);
-    drupe_native_function *fresh = calloc(1, sizeof *fresh + strlen(name) + 1);
+    const size_t length = strlen(name);
+    drupe_native_function *fresh = calloc(1, sizeof *fresh + length + 1);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the function '%s'.", name);
     atomic_init(&fresh->references, 1);
-    strcpy(fresh->name, name);
+    memcpy(fresh->name, name, length);
     fresh->result = DRUPE_DTYPE_NONE;
     fresh->library = drupe_native_retain(library);
     drupe_status status = find(fresh);

@@ -6,6 +6,7 @@
     queue = drupe.Queue("gpu")             a new queue; drupe.queue("gpu") is the device's default one
     import drupe.array as da               arrays on a device
     import drupe.memory, drupe.program     memory by the byte, kernels from source text
+    import drupe.native                    functions of shared libraries as kernels
     import drupe.kernel_api, drupe.simulator   what kernels in Python are written with, and running them as plain Python
     drupe.compat.enable()                  `import dpctl` and the like, answered by Drupe; kernels begin with it
 

@@ -522,7 +522,8 @@ print("done")
 
 EVERY = ("%devices -v", "%device", "%queue", "%deverrors", "%devtime -n 2 -r 2 drupe.array.ones(3, device='host')",
          *("%%%s -h" % name for name in ("devices", "device", "queue", "deverrors", "devtime")),
-         *("%%%%%s -h\n" % name for name in ("opencl", "cl_kernel", "device", "devtime", "native", "offload")))
+         *("%%%%%s -h\n" % name for name in ("opencl", "cl_kernel", "device", "devtime", "native", "offload",
+                                            "kernel")))
 
 
 @pytest.mark.parametrize("code", EVERY)
@@ -554,6 +555,7 @@ QUIET = (
     "%devices -q -l", "%devtime -q -n 1 -r 1 x + 1", "%%devtime -q -n 1 -r 1 y = 1\nx + y", "%events -q",
     "%events -q --table", "%events --live -q", "%%events -q\nx += 1", "%%events --live -q\nx += 1", "%memory -q",
     "%memory --cells -q", "%memory --by place -q", "%memory --leaks -q", "%memory --free-traceback -q",
+    "%%kernel -q\n@drupe.kernel\ndef quiet(item, x):\n    x[item.get_id(0)] = 1",
     "%%native -q\nvoid silent(void) { }", "%%offload -q --in x --out y\ny = x + 1\ny", "%memory --timeline -q",
     "%memory --live -q", "%memory --snapshot s -q", "%memory --diff s -q", "%queue -q",
     "%queue finish -q",

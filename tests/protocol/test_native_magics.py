@@ -154,6 +154,26 @@ def test_error_in_the_body_shows_its_line_and_restores(kernel):
     assert run.reply["ename"] == "SyntaxError"
 
 
+# --- %%kernel ----------------------------------------------------------------------------------------------
+
+ONE = "@drupe.kernel\ndef one(item, x):\n    i = item.get_id(0)\n    x[i] = 1\n"
+
+
+def test_kernel_is_shown_beside_its_inspection(kernel):
+    kernel.run("x = da.zeros(8, device='host')")
+    text = shown(kernel.run("%%kernel\n" + ONE))["text/plain"].replace("\n", " ")
+    assert text.startswith("one: not compiled yet: launch it in the cell, or say for which arguments by --args")
+    data = shown(kernel.run("%%kernel -o seen\n" + ONE + "drupe.call_kernel(one, drupe.Range(8), x)", timeout=60))
+    assert "float64" in data["text/plain"] and "def one" in data["text/html"] and "variables" in data["text/html"]
+    assert kernel.run("list(seen.inspections), x.tolist()[0]").result == "(['one'], 1.0)"
+    data = shown(kernel.run("%%kernel --stage types -a 'drupe.Range(8), x'\n" + ONE, timeout=60))
+    assert "i: int64" in data["text/plain"].splitlines() and "def one" in data["text/html"]
+    assert "defines no kernel" in refused(kernel.run("%%kernel\n1"))
+    assert "--args" in refused(kernel.run("%%kernel -a '('\n" + ONE))
+    run = kernel.run("%%kernel\n" + ONE + "missing")
+    assert run.reply["ename"] == "NameError"
+
+
 def test_completion(kernel):
     assert completions(kernel, "%%offload --in sam") == ["%%offload --in same"]
     assert completions(kernel, "%%offload --in a,sam") == ["%%offload --in a,same"]

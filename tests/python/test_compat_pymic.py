@@ -132,7 +132,8 @@ def test_offload_stream(stream, device):
 
 def test_invoke(stream, library, device, built):
     a = np.arange(8.0)
-    x = stream.bind(a)
+    x = stream.bind(a, update_device=False)
+    assert x.update_device() is None
     stream.invoke(library.empty)
     stream.invoke(library.doubleit_kernel, x, 8)
     stream.invoke_kernel(library.doubleit_kernel, x, np.int64(8))
@@ -209,6 +210,7 @@ def test_arrays_have_the_class_and_the_device(stream, device):
     lambda s, x: x.__setitem__(slice(0, 4, 2), 1.0), lambda s, x: s.bind([1.0]), lambda s, x: s.bind(np.zeros(8)[::2]),
     lambda s, x: x.fillfrom(np.zeros(4, int))])
 def test_values_that_do_not_fit(stream, make):
+    stream.zeros(4)[0:2] = stream.ones(2)  # a slice that fits
     with pytest.raises(ValueError):
         make(stream, stream.zeros(4))
 

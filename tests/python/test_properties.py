@@ -100,7 +100,7 @@ def test_what_means_nothing_is_none():
     assert host.image_2d_max_width is None and host.max_samplers is None and host.has_aspect_image is False
     assert host.sub_group_sizes is None and host.max_num_sub_groups is None and host.uuid is None
     assert host.max_work_item_sizes2d is None and host.max_work_item_sizes1d == (1,)
-    assert host.local_mem_type == "none" and host.local_mem_size == 0 and host.half_fp_config == ()
+    assert host.local_mem_type == "global_mem" and host.local_mem_size == 256 << 10 and host.half_fp_config == ()
     assert host.native_vector_width_half is None and host.native_vector_width_float >= 4
     assert host.partition_type_property == "no_partition"
 

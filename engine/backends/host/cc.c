@@ -36,9 +36,11 @@ static bool is_linked(const char *word)
 static bool take_ours(drupe_host_options *options, const char *word)
 {
     const bool table = strcmp(word, "-drupe-table") == 0, quick = strcmp(word, QUICK) == 0;
+    size_t *block = options->block;
+    const bool groups = sscanf(word, "-drupe-groups=%zu,%zu,%zu", &block[0], &block[1], &block[2]) == 3;
     options->table |= table;
     options->quick |= quick;
-    return table || quick;
+    return table || quick || groups;
 }
 
 bool drupe_host_options_quick(const char *text)

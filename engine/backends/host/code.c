@@ -171,7 +171,7 @@ static drupe_status build(const drupe_source *source, const drupe_host_options *
     drupe_text text = {0};
     const bool table = options->table || options->quick;
     drupe_status status = table ? drupe_host_code_table(source->bytes, source->size, options->quick, &text)
-                                : drupe_host_code_text(source->bytes, source->size, &text);
+                                : drupe_host_code_text(source->bytes, source->size, options->block, &text);
     if (status == DRUPE_OK && options->quick)
         status = build_quick(options, drupe_text_get(&text), messages, code);
     else if (status == DRUPE_OK)

@@ -8,7 +8,7 @@
 
 #define DRUPE_HOST_PARAMS   64u
 #define DRUPE_HOST_OPTIONS  32u
-#define DRUPE_HOST_TABLE    "drupe_kernels_2" /* goes up when what follows changes */
+#define DRUPE_HOST_TABLE    "drupe_kernels_3" /* goes up when what follows changes */
 #define DRUPE_HOST_MADE_FOR "drupe_made_for"  /* drupe_host_features() of the machine that compiled */
 
 /* What a library has: an array of entries, ended by one without a name. Argument 0 of `run` is the range, the
@@ -44,7 +44,7 @@
  * constants. Declare those that are used: nothing is included, and a function without a declaration is an
  * error. What the quick compiler's code may call is in engine/quick/tcc_functions.c. */
 typedef struct drupe_host_param {
-    int pointer, scalar, reads;
+    int pointer, scalar, reads; /* `pointer` 2: to local memory, of which the argument is the size */
     unsigned bytes;
     const char *name, *type;
 } drupe_host_param;
@@ -54,10 +54,14 @@ typedef struct drupe_host_entry {
     size_t count;
     const drupe_host_param *params;
     drupe_builtin_fn run;
+    size_t block[3]; /* of groups, which `run` counts instead of work-items; zeros: there are none */
 } drupe_host_entry;
 
+/* With two functions of groups.h, for kernels with groups. */
 typedef struct drupe_host_range {
     size_t size[3], offset[3];
+    bool (*together)(void (*item)(void *user, size_t i), void *user, size_t count);
+    void (*barrier)(void);
 } drupe_host_range;
 
 /* Lives as long as a program or a task has it. Immutable. */
@@ -81,17 +85,25 @@ char *drupe_host_compiler_find(void);
 
 /* ctext.c: what the compiler is given for the user's text, and for one with a table of its own. BUILD_FAILED,
  * or UNSUPPORTED for OpenCL C. */
-drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out) DRUPE_MUST_CHECK;
+drupe_status drupe_host_code_text(const char *text, size_t size, const size_t block[3],
+                                  drupe_text *out) DRUPE_MUST_CHECK;
 drupe_status drupe_host_code_table(const char *text, size_t size, bool quick,
                                    drupe_text *out) DRUPE_MUST_CHECK;
+
+/* ctext_groups.c: the beginning of a text whose kernels have groups, and a kernel's loop over them; `values`
+ * and `call` are where its arguments are, and how they are passed on. */
+drupe_status drupe_host_groups_begin(const size_t block[3], drupe_text *out) DRUPE_MUST_CHECK;
+void drupe_host_groups_loop(drupe_text *loop, const char *name, const size_t block[3], const char *values,
+                            const char *call);
 
 /* A program's options. The words lie in `text`, which is to be freed, on failure as well. */
 typedef struct drupe_host_options {
     char *text;
     const char *first[DRUPE_HOST_OPTIONS], *linked[DRUPE_HOST_OPTIONS]; /* before and behind the text */
     size_t nfirst, nlinked;
-    bool table; /* -drupe-table */
-    bool quick; /* -drupe-quick */
+    bool table;      /* -drupe-table */
+    size_t block[3]; /* -drupe-groups=8,8,1; zeros without it */
+    bool quick;      /* -drupe-quick */
 } drupe_host_options;
 drupe_status drupe_host_options_read(const char *text, drupe_host_options *options) DRUPE_MUST_CHECK;
 bool drupe_host_options_quick(const char *text); /* whether -drupe-quick is among them; NULL: no */

@@ -16,11 +16,14 @@
 #define TYPES                                                                                                \
     "#line 1 \"drupe.h\"\n"                                                                                  \
     "typedef __SIZE_TYPE__ drupe_size_;\n"                                                                   \
-    "typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3]; } drupe_range_;\n"                      \
+    "typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3];\n"                                      \
+    "  _Bool (*drupe_together_)(void (*)(void *, drupe_size_), void *, drupe_size_);\n"                      \
+    "  void (*drupe_barrier_)(void); } drupe_range_;\n"                                                      \
     "typedef struct { int pointer_, scalar_, reads_; unsigned bytes_; const char *name_, *type_; } "         \
     "drupe_param_;\n"                                                                                        \
     "typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *params_;\n"                 \
-    "  void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;\n"
+    "  void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); drupe_size_ block_[3]; } "  \
+    "drupe_entry_;\n"
 
 /* The numbers are those of drupe_scalar_type. No name here may be one of the user's macros. */
 static const char prelude[] = TYPES
@@ -46,6 +49,11 @@ static const char prelude[] = TYPES
     "  drupe_const_(unsigned long), drupe_const_(long long), drupe_const_(unsigned long long), \\\n"
     "  drupe_const_(float), drupe_const_(double), default: 0)\n";
 
+/* `local` means nothing in the head of a kernel, and memory of the group elsewhere. */
+#define LOCAL_IN_HEAD "\n#undef local\n#undef __local\n#define local\n#define __local\n"
+#define LOCAL_IN_BODY                                                                                        \
+    "\n#undef local\n#undef __local\n#define local static __thread\n#define __local static __thread\n"
+
 _Static_assert(DRUPE_SCALAR_I8 == 1 && DRUPE_SCALAR_I64 == 7 && DRUPE_SCALAR_F32 == 10 &&
                    DRUPE_SCALAR_F64 == 11,
                "the text repeats the numbers");
@@ -54,9 +62,11 @@ typedef struct scan {
     const char *text;
     size_t size, at;
     drupe_text *out;
-    drupe_text loop;    /* what follows the kernel whose body is being read */
-    drupe_text entries; /* what follows the text */
-    size_t copied;      /* of the text, so far */
+    drupe_text loop;     /* what follows the kernel whose body is being read */
+    drupe_text entries;  /* what follows the text */
+    drupe_text values;   /* with groups: where the arguments of a kernel are */
+    const size_t *block; /* the size of groups, or NULL */
+    size_t copied;       /* of the text, so far */
     size_t count;
     size_t depth;              /* in braces */
     size_t outer[MOST_NESTED]; /* depth before each #if that is open */
@@ -197,7 +207,7 @@ static void resume(scan *s, size_t at)
 
 typedef struct param {
     char type[256], name[64];
-    bool array;
+    bool array, local;
 } param;
 
 static drupe_status refuse_param(const char *kernel, size_t index, const char *why)
@@ -206,12 +216,25 @@ static drupe_status refuse_param(const char *kernel, size_t index, const char *w
                            why);
 }
 
+/* Past a `local` at its beginning. */
+static bool take_local(char **text)
+{
+    int length = 0;
+    if ((sscanf(*text, " local%n", &length) != 0 || !length) &&
+        (sscanf(*text, " __local%n", &length) != 0 || !length))
+        return false;
+    if (is_word((*text)[length])) return false;
+    *text += length;
+    return true;
+}
+
 /* "const float *restrict x" into its type and its name. */
-static drupe_status split_param(const char *kernel, size_t index, char *text, param *p)
+static drupe_status split_param(const scan *s, const char *kernel, size_t index, char *text, param *p)
 {
     static const char *const opencl[] = {"global", "__global", "local", "__local", "constant", "__constant"};
     char first[16];
-    if (sscanf(text, " %15[A-Za-z0-9_]", first) == 1) {
+    p->local = s->block && take_local(&text);
+    if (!p->local && sscanf(text, " %15[A-Za-z0-9_]", first) == 1) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(opencl); i++) {
             if (strcmp(first, opencl[i]) != 0) continue;
             return drupe_error_set(DRUPE_E_UNSUPPORTED,
@@ -239,16 +262,33 @@ static drupe_status split_param(const char *kernel, size_t index, char *text, pa
     return DRUPE_OK;
 }
 
+/* The same with groups, whose work-items find the arguments by address. */
+static void add_group_param(scan *s, drupe_text *table, drupe_text *call, size_t index, const param *p)
+{
+    if (p->local) {
+        drupe_text_printf(&s->loop,
+                          "  __typeof__(%s) drupe_a%zu_ = __builtin_alloca_with_align(*(const drupe_size_ "
+                          "*)drupe_args_[%zu], 512);\n",
+                          p->type, index, index + 1);
+        drupe_text_printf(table, "  {2, drupe_scalar_(*(%s *)0), 0, 0, \"%s\", \"local %s\"},\n", p->type,
+                          p->name, p->type);
+    }
+    drupe_text_printf(&s->values, ", (void *)&drupe_a%zu_", index);
+    drupe_text_printf(call, ", *(__typeof__(%s) *)drupe_v_[%zu]", p->type, index + 2);
+}
+
 /* One parameter's part of the loop and of the table. */
 static void add_param(scan *s, drupe_text *table, drupe_text *call, size_t index, const param *p)
 {
+    if (s->block) add_group_param(s, table, call, index, p);
+    if (p->local) return;
     drupe_text_printf(&s->loop, "  __typeof__(%s) drupe_a%zu_ = *(%s const *)drupe_args_[%zu];\n", p->type,
                       index, p->type, index + 1);
     drupe_text_printf(table,
                       "  {__builtin_classify_type(*(%s *)0) == 5, drupe_scalar_(*(%s *)0), "
                       "drupe_reads_(*(%s *)0), sizeof(%s), \"%s\", \"%s\"},\n",
                       p->type, p->type, p->type, p->type, p->name, p->type);
-    drupe_text_printf(call, ", drupe_a%zu_", index);
+    if (!s->block) drupe_text_printf(call, ", drupe_a%zu_", index);
 }
 
 static bool is_nothing(const char *params)
@@ -268,7 +308,7 @@ static drupe_status read_params(scan *s, const char *kernel, char *text, drupe_t
         next = strchr(one, ',');
         if (next) *next++ = '\0';
         param p;
-        DRUPE_TRY(split_param(kernel, *count, one, &p));
+        DRUPE_TRY(split_param(s, kernel, *count, one, &p));
         add_param(s, table, call, (*count)++, &p);
         if (*count > DRUPE_HOST_PARAMS) return refuse_param(kernel, *count, "there are too many");
     }
@@ -278,7 +318,7 @@ static drupe_status read_params(scan *s, const char *kernel, char *text, drupe_t
 /* --- Kernels ---------------------------------------------------------------------------------------------
  */
 
-static void add_loop(scan *s, const char *name, size_t count, drupe_text *table, drupe_text *call)
+static void add_items(scan *s, const char *name, const drupe_text *call)
 {
     drupe_text_printf(
         &s->loop,
@@ -296,13 +336,26 @@ static void add_loop(scan *s, const char *name, size_t count, drupe_text *table,
         "      {drupe_r_->drupe_offset_[0], drupe_r_->drupe_offset_[1], drupe_r_->drupe_offset_[2]}};\n"
         "    for (drupe_size_ drupe_i_ = 0; drupe_i_ < drupe_run_; drupe_i_++) {\n"
         "      drupe_item.drupe_id_[0] = drupe_x_ + drupe_i_ + drupe_r_->drupe_offset_[0];\n"
-        "      %s(drupe_item%s);\n    }\n    drupe_begin_ += drupe_run_;\n  }\n}\n"
-        "static const drupe_param_ drupe_params_%s[] = {\n%s  {0, 0, 0, 0, 0, 0}};\n"
-        "#define drupe_has_%zu_\n",
-        name, drupe_text_get(call), name, drupe_text_get(table), s->count);
+        "      %s(drupe_item%s);\n    }\n    drupe_begin_ += drupe_run_;\n  }\n}\n",
+        name, drupe_text_get(call));
+}
+
+static void add_loop(scan *s, const char *name, size_t count, const drupe_text *table, const drupe_text *call)
+{
+    static const size_t none[3] = {0, 0, 0};
+    const size_t *block = s->block ? s->block : none;
+    if (s->block)
+        drupe_host_groups_loop(&s->loop, name, s->block, drupe_text_get(&s->values), drupe_text_get(call));
+    else
+        add_items(s, name, call);
+    drupe_text_printf(&s->loop,
+                      "static const drupe_param_ drupe_params_%s[] = {\n%s  {0, 0, 0, 0, 0, 0}};\n"
+                      "#define drupe_has_%zu_\n",
+                      name, drupe_text_get(table), s->count);
     drupe_text_printf(&s->entries,
-                      "#ifdef drupe_has_%zu_\n  {\"%s\", %zu, drupe_params_%s, drupe_run_%s},\n#endif\n",
-                      s->count, name, count, name, name);
+                      "#ifdef drupe_has_%zu_\n  {\"%s\", %zu, drupe_params_%s, drupe_run_%s, {%zu, %zu, "
+                      "%zu}},\n#endif\n",
+                      s->count, name, count, name, name, block[0], block[1], block[2]);
     s->count++;
 }
 
@@ -311,6 +364,10 @@ static drupe_status add_kernel(scan *s, const char *name, char *params)
 {
     drupe_text table = {0}, call = {0};
     size_t count;
+    drupe_text_clear(&s->values);
+    if (s->block)
+        drupe_text_printf(&s->loop, "\n#line 1 \"drupe\"\nstatic void drupe_one_%s(void *, drupe_size_);\n",
+                          name);
     drupe_text_printf(&s->loop,
                       "\n#line 1 \"drupe\"\n"
                       "static void drupe_run_%s(drupe_size_ drupe_begin_, drupe_size_ drupe_end_,\n"
@@ -378,12 +435,18 @@ static drupe_status read_kernel(scan *s, size_t begin)
     size_t close = s->at++;
     skip_space(s);
     copy_until(s, begin);
-    drupe_text_printf(s->out, "\nstatic inline __attribute__((always_inline))");
+    drupe_text_printf(s->out, "%s\nstatic inline __attribute__((always_inline))",
+                      s->block ? LOCAL_IN_HEAD : "");
     resume(s, void_at);
     copy_until(s, open);
     bool none = is_nothing(params);
     drupe_text_printf(s->out, "const drupe_item_ drupe_self_%s", none ? "" : ",");
     resume(s, none ? close : open);
+    if (s->block) {
+        copy_until(s, s->at);
+        drupe_text_printf(s->out, "%s", LOCAL_IN_BODY);
+        resume(s, s->at);
+    }
     drupe_status status = DRUPE_OK;
     if (s->at < s->size && s->text[s->at] == '{') {
         status = s->loop.length
@@ -484,11 +547,13 @@ drupe_status drupe_host_code_table(const char *text, size_t size, bool quick, dr
     return drupe_text_check(out);
 }
 
-drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out)
+drupe_status drupe_host_code_text(const char *text, size_t size, const size_t block[3], drupe_text *out)
 {
-    scan s = {.text = text, .size = size, .out = out};
-    drupe_text_printf(out, "%s#line 1 \"program.c\"\n", prelude);
+    scan s = {.text = text, .size = size, .out = out, .block = block && block[0] ? block : NULL};
     drupe_status status = check_text(text, size);
+    drupe_text_printf(out, "%s", prelude);
+    if (status == DRUPE_OK && s.block) status = drupe_host_groups_begin(s.block, out);
+    drupe_text_printf(out, "#line 1 \"program.c\"\n");
     if (status == DRUPE_OK) status = read_text(&s);
     if (status == DRUPE_OK) {
         copy_until(&s, size);
@@ -502,6 +567,7 @@ drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out
     }
     if (status == DRUPE_OK) status = drupe_text_check(out);
     drupe_text_clear(&s.loop);
+    drupe_text_clear(&s.values);
     drupe_text_clear(&s.entries);
     return status;
 }

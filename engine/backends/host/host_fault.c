@@ -81,8 +81,8 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
     static const char *const kinds[] = {"copy or fill", "kernel '", "host function"};
     const char *name = task->kind == DRUPE_HOST_KERNEL ? task->builtin->name : NULL;
     if (name) {
-        snprintf(where, sizeof where, " in the work-items %zu to %zu of %zu", atomic_load(&worker->begin),
-                 atomic_load(&worker->end) - 1, task->items);
+        snprintf(where, sizeof where, " in the work-%s %zu to %zu of %zu", task->groups ? "groups" : "items",
+                 atomic_load(&worker->begin), atomic_load(&worker->end) - 1, task->items);
     }
     drupe_error_set_native(
         status, "host", fault->signal, NULL,

@@ -1,4 +1,5 @@
 /* What the host device tells about itself. What the machine does not tell is unknown, never 0. */
+#include "backends/host/groups.h"
 #include "backends/host/host.h"
 #include "base/machine.h"
 #include <string.h>
@@ -142,6 +143,8 @@ static drupe_status number_info(const drupe_host_device *device, drupe_info key,
     case DRUPE_INFO_SUB_GROUP_SIZE: *value = 1; return DRUPE_OK;
     case DRUPE_INFO_ADDRESS_BITS: *value = sizeof(void *) * 8; return DRUPE_OK;
     case DRUPE_INFO_MEM_BASE_ALIGN: *value = 64 * 8; return DRUPE_OK;
+    case DRUPE_INFO_LOCAL_MEM_TYPE: *value = DRUPE_LOCAL_MEM_GLOBAL; return DRUPE_OK;
+    case DRUPE_INFO_LOCAL_MEM_SIZE: *value = DRUPE_HOST_LOCAL_MOST; return DRUPE_OK;
     case DRUPE_INFO_MAX_PARAMETER_SIZE: *value = 16384; return DRUPE_OK;
     case DRUPE_INFO_PROFILING_TIMER_RESOLUTION: *value = clock_step(); return DRUPE_OK;
     case DRUPE_INFO_AVAILABLE:
@@ -153,8 +156,6 @@ static drupe_status number_info(const drupe_host_device *device, drupe_info key,
     case DRUPE_INFO_HAS_USM_ATOMIC_SHARED:
     case DRUPE_INFO_HAS_HOST_DEBUGGABLE: *value = 1; return DRUPE_OK;
     case DRUPE_INFO_PLATFORM_INDEX:
-    case DRUPE_INFO_LOCAL_MEM_SIZE:
-    case DRUPE_INFO_LOCAL_MEM_TYPE: /* none */
     case DRUPE_INFO_HAS_FP16:
     case DRUPE_INFO_HALF_FP_CONFIG:
     case DRUPE_INFO_HAS_IMAGE:

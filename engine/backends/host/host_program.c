@@ -102,7 +102,8 @@ drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg
     if (!native->code)
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "Built-in kernels do not report their arguments.");
     const drupe_host_param *param = &native->code->entries[native->entry].params[index];
-    info->kind = param->pointer ? DRUPE_ARG_POINTER : DRUPE_ARG_VALUE;
+    static const drupe_arg_kind kinds[] = {DRUPE_ARG_VALUE, DRUPE_ARG_POINTER, DRUPE_ARG_LOCAL};
+    info->kind = kinds[param->pointer <= 2 ? param->pointer : 0];
     info->scalar = (drupe_scalar_type)param->scalar;
     info->reads_only = param->pointer && param->reads;
     snprintf(info->name, sizeof info->name, "%s", param->name);

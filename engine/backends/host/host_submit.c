@@ -6,6 +6,7 @@
  * whose arguments the engine itself has made run inline: a fault of another would be one of the submitting
  * thread. */
 #include "backends/host/code.h"
+#include "backends/host/groups.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +65,9 @@ static drupe_status check_kernel(const drupe_range *range)
 
 static size_t value_size(const drupe_arg *arg)
 {
-    return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+    return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *)
+           : arg->kind == DRUPE_ARG_LOCAL ? sizeof arg->size
+                                          : arg->size;
 }
 
 /* Behind `first`, which may be absent. */
@@ -77,7 +80,9 @@ static drupe_status copy_args(drupe_host_task *task, const drupe_arg *first, con
     DRUPE_TRY(drupe_host_task_room(task, nargs + (first ? 1 : 0), bytes, &values));
     for (size_t i = 0; i < nargs + (first ? 1 : 0); i++) {
         const drupe_arg *arg = first && i == 0 ? first : &args[at++];
-        memcpy(values, arg->value, value_size(arg));
+        if (arg->kind == DRUPE_ARG_LOCAL && !first)
+            return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "Built-in kernels have no local memory.");
+        memcpy(values, arg->kind == DRUPE_ARG_LOCAL ? &arg->size : arg->value, value_size(arg));
         task->args[i] = values;
         values += drupe_round16(value_size(arg));
     }
@@ -99,6 +104,7 @@ static drupe_status queue_kernel(const drupe_submit *s, const drupe_host_kernel 
     task->body = kernel_body;
     task->builtin = kernel->builtin;
     task->code = kernel->code ? drupe_host_code_retain(kernel->code) : NULL;
+    task->groups = kernel->code && kernel->code->entries[kernel->entry].block[0];
     task->items = items;
     task->grain = items / ((size_t)task->count * 8);
     if (task->grain == 0) task->grain = 1;
@@ -113,7 +119,7 @@ static drupe_status check_sizes(const drupe_host_kernel *kernel, const drupe_arg
 {
     const drupe_host_param *params = kernel->code->entries[kernel->entry].params;
     for (size_t i = 0; i < nargs; i++) {
-        if (value_size(&args[i]) == params[i].bytes) continue;
+        if (value_size(&args[i]) == params[i].bytes || args[i].kind == DRUPE_ARG_LOCAL) continue;
         return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) takes %u bytes, not %zu.", i,
                                kernel->builtin->name, params[i].type, params[i].name, params[i].bytes,
                                value_size(&args[i]));
@@ -124,13 +130,20 @@ static drupe_status check_sizes(const drupe_host_kernel *kernel, const drupe_arg
 static drupe_status submit_code(const drupe_submit *s, const drupe_host_kernel *kernel,
                                 const drupe_range *range, const drupe_arg *args, size_t nargs)
 {
-    drupe_host_range whole = {{1, 1, 1}, {0, 0, 0}};
+    drupe_host_range whole = {{1, 1, 1}, {0, 0, 0}, drupe_host_group_run, drupe_host_group_barrier};
+    const size_t *block = kernel->code->entries[kernel->entry].block;
     size_t items = 1;
     DRUPE_TRY(check_sizes(kernel, args, nargs));
-    for (uint32_t d = 0; d < range->dims; d++) {
-        whole.size[d] = range->global[d];
-        whole.offset[d] = range->offset[d];
-        if (__builtin_mul_overflow(items, range->global[d], &items))
+    for (uint32_t d = 0; d < 3; d++) {
+        if (d < range->dims) {
+            whole.size[d] = range->global[d];
+            whole.offset[d] = range->offset[d];
+        }
+        const size_t by = block[d] ? block[d] : 1;
+        if (whole.size[d] % by)
+            return drupe_error_set(DRUPE_E_INVALID, "'%s': the size %zu is no multiple of the groups' %zu.",
+                                   kernel->builtin->name, whole.size[d], by);
+        if (__builtin_mul_overflow(items, whole.size[d] / by, &items))
             return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "'%s': there are too many work-items.",
                                    kernel->builtin->name);
     }

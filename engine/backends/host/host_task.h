@@ -38,6 +38,7 @@ struct drupe_host_task {
     _Atomic(bool) faulted; /* `error` is that of a fault */
     _Atomic(bool) stuck;   /* a thread is parked inside of it for ever */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
+    bool groups;           /* its items are groups of work-items */
     bool listed;           /* home->lock; wide ones only */
     bool more_links, more_args;        /* malloc'ed */
     uint64_t number;                   /* of those issued on its queue, from 1 */

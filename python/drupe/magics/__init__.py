@@ -15,6 +15,7 @@ NAMES = {
     "devices": ("line", "devices:Devices"),
     "devtime": ("line cell", "devtime:DevTime"),
     "events": ("line body", "events:Events"),
+    "kernel": ("cell", "kernel:Kernel"),
     "memory": ("line", "memory:Memory"),
     "native": ("cell", "native:Native"),
     "offload": ("cell", "offload:Offload"),

@@ -419,6 +419,16 @@ def run_body(shell, body):
     return None if body.rstrip().endswith(";") else value
 
 
+def body_code(shell, body, name):
+    """The code of a body, and that of its last expression or None, at the lines of the running cell of %%name."""
+    raw = running_code(shell) or body
+    shown = raw.replace("%%" + name, "# %%" + name, 1)  # tracebacks show what parses
+    place = shell.compile.cache(shown, shell.execution_count, raw_code=raw)
+    tree = ast.parse("\n" * first_line(shell, name) + shell.transform_cell(body), place)
+    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    return compile(tree, place, "exec"), None if last is None else compile(last, place, "eval")
+
+
 _open = {}  # by thread whose cell stands in a cell magic: [context manager, cells that run inside of it]
 _hooked = None  # the shell that tells of its cells
 

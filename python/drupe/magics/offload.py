@@ -1,11 +1,10 @@
 """%%offload: run the body of a cell on a device, with arrays moved there and back."""
 import argparse
-import ast
 import time
 
 from drupe._units import size
 from drupe.magics import render
-from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, first_line, one_line, running_code
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, body_code, one_line
 from drupe.magics.device import SELECTOR, choose
 
 
@@ -54,22 +53,13 @@ class Offload(Magic):
         both = sum(options.both, [])
         given, wanted = sum(options.given, []) + both, sum(options.wanted, []) + both
         device = choose(options.device)
-        code = self._compile(body)
+        code = body_code(self.shell, body, self.name)
         move = _Move(self, device, list(dict.fromkeys(given)), list(dict.fromkeys(wanted)))
         began = time.perf_counter()
         value = move.run(code, options.asynchronous)
         if value is not None and not options.quiet and not body.rstrip().endswith(";"):
             self.shell.displayhook(value)
         return Moved(move, time.perf_counter() - began)
-
-    def _compile(self, body):
-        """The code of the body, and of its last expression or None, at the lines of the running cell."""
-        raw = running_code(self.shell) or body
-        shown = raw.replace("%%offload", "# %%offload", 1)  # tracebacks show what parses
-        name = self.shell.compile.cache(shown, self.shell.execution_count, raw_code=raw)
-        tree = ast.parse("\n" * first_line(self.shell, self.name) + self.shell.transform_cell(body), name)
-        last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        return compile(tree, name, "exec"), None if last is None else compile(last, name, "eval")
 
 
 class _Move:

@@ -60,7 +60,7 @@ class Library:
         return _engine._NativeFunction(self._library, name, None if signature is None else declaration(signature))
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") or name == "_library":
             raise AttributeError("%r has no attribute %r" % (type(self).__name__, name))
         function = _engine._NativeFunction(self.__dict__["_library"], name, None)
         self.__dict__[name] = function

@@ -16,10 +16,10 @@ _WORDS = (
     (re.compile(r"\b__global__\b"), "kernel", "kernel"),
     (re.compile(r"\b(?:__device__|__host__|__forceinline__|__launch_bounds__\s*\([^)]*\))"), "(leave it out)",
      "(leave it out)"),
-    (re.compile(r"\bextern\s+__shared__\b"), "a parameter `local float *part`", None),
-    (re.compile(r"\b__shared__\b"), "local", None),
+    (re.compile(r"\bextern\s+__shared__\b"), "a parameter `local float *part`", "a parameter `local float *part`"),
+    (re.compile(r"\b__shared__\b"), "local", "local"),
     (re.compile(r"\b__constant__\b"), "constant", "static const"),
-    (re.compile(r"\b__syncthreads\s*\(\s*\)"), "barrier(CLK_LOCAL_MEM_FENCE)", None),
+    (re.compile(r"\b__syncthreads\s*\(\s*\)"), "barrier(CLK_LOCAL_MEM_FENCE)", "barrier(CLK_LOCAL_MEM_FENCE)"),
     (re.compile(r"\b__(?:shfl|ballot|any|all|syncwarp)\w*"), "sub_group_... of OpenCL C 3.0", None),
     (re.compile(r"\bthreadIdx\.[xyz]\b"), "get_local_id({0})", "get_local_id({0})"),
     (re.compile(r"\bblockIdx\.[xyz]\b"), "get_group_id({0})", "get_group_id({0})"),
@@ -64,11 +64,8 @@ def refuse_cuda(text: str, language: "str | None", what: str = "code") -> None:
                            + "\n    ".join(dict.fromkeys(told)) + "\nThe page docs/kernels-c.md has the whole list.")
 
 
-def refuse_barrier(text: str) -> None:
-    """UnsupportedError for what groups of work-items share, which C on host has not."""
+def has_groups(text: str) -> bool:
+    """Whether a text in C has barriers or local memory, so that its work-items run in groups on `host`."""
     code = without_comments(text)
-    found = re.search(r"\b(barrier|work_group_barrier|mem_fence)\s*\(", code)
-    if found:
-        raise UnsupportedError(f"C on host has no {found[1]}(): work-items run one after the other there. Build the "
-                               "kernel in OpenCL C for drupe.Device(\"opencl:cpu\"), which uses the same processor, or "
-                               "write it in Python as a drupe.kernel, which has barriers on every device")
+    return re.search(r"\b(barrier|work_group_barrier|mem_fence|CLK_LOCAL_MEM_FENCE)\b|\b(__)?local\s+\w",
+                     code) is not None

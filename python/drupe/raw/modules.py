@@ -36,6 +36,7 @@ class _Source:
         self._words = building.words_of(options)
         self._cache = building.Cache()
         self._mentions: "frozenset[str]" = text.words_of([code]) if isinstance(code, str) else frozenset()
+        self._together = isinstance(code, str) and foreign.has_groups(code)
 
     def language_on(self, device: Device) -> str:
         """The language that the text is taken for on a device."""
@@ -46,7 +47,7 @@ class _Source:
     def program(self, queue: Queue, block: "tuple[int, ...] | None") -> Program:
         """Build it, or find it."""
         language = self.language_on(queue.device)
-        groups = language == "c" and bool(self._mentions & {"get_local_size", *_GROUPS})
+        groups = language == "c" and (self._together or bool(self._mentions & {"get_local_size", *_GROUPS}))
         sizes = (*(block or ()), 1, 1, 1)[:3] if groups else ()
         return self._cache.get((queue.context, sizes), lambda: self._build(queue, language, sizes))
 
@@ -60,9 +61,9 @@ class _Source:
 
     def _build(self, queue, language, sizes):
         options = self._words
-        if language == "c":
-            foreign.refuse_barrier(self.code)
-        if sizes:
+        if sizes and self._together:
+            options = "-drupe-groups=%d,%d,%d %s" % (*sizes, options)
+        elif sizes:
             told = {**_GROUPS, "get_local_size": "((d)==0?{}:(d)==1?{}:(d)==2?{}:1)".format(*sizes)}
             options = " ".join([*(f"-D{name}(d)={value}" for name, value in told.items()), options])
         return Program(self.code, queue=queue, options=options, language=language)
@@ -211,7 +212,7 @@ class RawKernel:
         if self._source.language_on(queue.device) == "c":
             if block is not None and any(size % one for size, one in zip(sizes, block)):
                 raise ValueError(f"the local size {tuple(block)} does not divide the global size {tuple(sizes)}")
-            block = None  # work-items run one after the other; _GROUPS says which group each is in
+            block = None  # the program was built for it
         return kernel(*args, global_size=tuple(sizes), local_size=block and tuple(block), queue=queue,
                       wait_for=wait_for)
 

@@ -11,7 +11,7 @@
 static void becomes(const char *text, const char *const *parts)
 {
     drupe_text out = {0};
-    if (drupe_host_code_text(text, strlen(text), &out) != DRUPE_OK)
+    if (drupe_host_code_text(text, strlen(text), NULL, &out) != DRUPE_OK)
         fail_msg("'%s': %s", text, drupe_error_last()->text);
     for (; *parts; parts++)
         if (!strstr(drupe_text_get(&out), *parts))
@@ -52,7 +52,7 @@ static void branches_are_followed(void **state)
 static void refused(const char *text, drupe_status expected, const char *part)
 {
     drupe_text out = {0};
-    assert_int_equal(drupe_host_code_text(text, strlen(text), &out), expected);
+    assert_int_equal(drupe_host_code_text(text, strlen(text), NULL, &out), expected);
     if (!strstr(drupe_error_last()->text, part))
         fail_msg("'%s' is not in: %s", part, drupe_error_last()->text);
     drupe_text_clear(&out);
@@ -71,7 +71,7 @@ static void mistakes_are_named(void **state)
     refused("__kernel void f(int x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
     refused("kernel void f(global int *x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
     drupe_text out = {0};
-    assert_int_equal(drupe_host_code_text("kernel\0", 7, &out), DRUPE_E_INVALID);
+    assert_int_equal(drupe_host_code_text("kernel\0", 7, NULL, &out), DRUPE_E_INVALID);
     drupe_text_clear(&out);
 }
 
@@ -109,6 +109,37 @@ static void options_are_told_apart(void **state)
     free(options.text);
 }
 
+static void groups_have_their_loop(void **state)
+{
+    (void)state;
+    const char *text =
+        "kernel void f(local float *p, __local int q[3], double localx)\n{ local int n; barrier(1); }";
+    const size_t block[3] = {4, 2, 1}, large[3] = {1024, 2, 1}, none[3] = {4, 0, 1};
+    static const char *const parts[] = {"(d) == 0 ? 4 : (d) == 1 ? 2",
+                                        "drupe_together_(drupe_one_f, drupe_v_, 8)",
+                                        "{2, drupe_scalar_(*(float * *)0), 0, 0, \"p\", \"local float *\"}",
+                                        "\"local int *\"",
+                                        "\"localx\", \"double\"",
+                                        "#define local static __thread",
+                                        "{\"f\", 3, drupe_params_f, drupe_run_f, {4, 2, 1}}"};
+    drupe_text out = {0};
+    assert_int_equal(drupe_host_code_text(text, strlen(text), block, &out), DRUPE_OK);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(parts); i++)
+        if (!strstr(drupe_text_get(&out), parts[i]))
+            fail_msg("'%s' is not in: %s", parts[i], drupe_text_get(&out));
+    drupe_text_clear(&out);
+    assert_int_equal(drupe_host_code_text(text, strlen(text), large, &out), DRUPE_E_INVALID);
+    drupe_text_clear(&out);
+    assert_int_equal(drupe_host_code_text(text, strlen(text), none, &out), DRUPE_E_INVALID);
+    drupe_text_clear(&out);
+    refused(text, DRUPE_E_UNSUPPORTED, "OpenCL C ('local')"); /* without groups */
+    drupe_host_options options;
+    assert_int_equal(drupe_host_options_read("-O1 -drupe-groups=4,2,1 -g", &options), DRUPE_OK);
+    assert_int_equal(options.nfirst, 2);
+    assert_memory_equal(options.block, block, sizeof block);
+    free(options.text);
+}
+
 /* Whatever stands in the text, nothing behind its end is read: it lies in memory of just its size. */
 static void any_text(void **state)
 {
@@ -132,7 +163,8 @@ static void any_text(void **state)
         assert_non_null(exact);
         memcpy(exact, text, length);
         drupe_text out = {0};
-        good += drupe_host_code_text(exact, length, &out) == DRUPE_OK;
+        const size_t block[3] = {2, 2, 2};
+        good += drupe_host_code_text(exact, length, round % 4 ? NULL : block, &out) == DRUPE_OK;
         drupe_text_clear(&out);
         free(exact);
     }
@@ -145,6 +177,7 @@ int main(void)
         cmocka_unit_test(kernels_are_found),      cmocka_unit_test(branches_are_followed),
         cmocka_unit_test(mistakes_are_named),     cmocka_unit_test(tables_stay_as_they_are),
         cmocka_unit_test(options_are_told_apart), cmocka_unit_test(any_text),
+        cmocka_unit_test(groups_have_their_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,13 @@ class OffloadDevice:
         return "target(%s)" % self.drupe_device.filter_string
 
 
-devices = {number: OffloadDevice(number) for number in range(len(_processors()))}
-
-
 def number_of_devices():
     """How many devices there are."""
-    return len(devices)
+    return len(globals().get("devices") or __getattr__("devices"))
+
+
+def __getattr__(name):
+    if name == "devices":
+        made = {number: OffloadDevice(number) for number in range(len(_processors()))}
+        return globals().setdefault("devices", made)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
