@@ -43,7 +43,8 @@ _WRITTEN = {name: module for module, names in {
 # What dpctl calls these classes: `import drupe as dpctl` runs programs that were written for it.
 _DPCTL = {"SyclContext": "Context", "SyclDevice": "Device", "SyclEvent": "Event", "SyclKernel": "Kernel",
           "SyclPlatform": "Platform", "SyclQueue": "Queue", "SyclTimer": "Timer"}
-_MODULES = frozenset(("array", "compat", "ext", "hosted", "kernel_api", "memory", "native", "program", "simulator", "utils"))
+_MODULES = frozenset(("array", "compat", "ext", "hosted", "kernel_api", "memory", "native", "program", "simulator",
+                      "utils"))
 
 __all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize", "wait_for"})
 
