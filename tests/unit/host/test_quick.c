@@ -228,7 +228,7 @@ static void mistakes_are_told(void **state)
             "undefined symbol 'nowhere'");
     refused(bench, "#include <math.h>\n" PUT("i"), OPTIONS, DRUPE_E_BUILD_FAILED, "'math.h' not found");
     refused(bench, "int x;\n#error no more\n", OPTIONS, DRUPE_E_BUILD_FAILED, "no more");
-    refused(bench, "int x;", OPTIONS, DRUPE_E_BUILD_FAILED, "'drupe_kernels_2' is not defined");
+    refused(bench, "int x;", OPTIONS, DRUPE_E_BUILD_FAILED, "'drupe_kernels_3' is not defined");
     refused(bench, "const drupe_entry_ drupe_entries_[] = {{0, 0, 0, 0}};", OPTIONS, DRUPE_E_BUILD_FAILED,
             "kernel in the program");
     refused(bench, PUT("i"), "-drupe-quick", DRUPE_E_INVALID, "-drupe-table");
