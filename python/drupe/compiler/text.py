@@ -286,7 +286,7 @@ class Function(Expressions):
         """Behind a statement with a call that may have ended the work-item."""
         if self.may_fail(*exprs):
             with self.braces("if (%s)" % self.failed()):
-                self.end_item()
+                self.give_up()
 
     def failed(self):
         return self.use_hidden("drupe_failed")
@@ -301,6 +301,13 @@ class Function(Expressions):
     def end_item(self):
         for line in self.leave():
             self.emit(line)
+
+    def give_up(self):
+        """End the work-item, or let it do no more than come to the barriers."""
+        if self.function.alive is None:
+            self.end_item()
+        else:
+            self.emit("%s = 0;" % self.variable(self.function.alive))
 
     def _do_assign(self, stmt):
         left = self.declaration(stmt.name) if self.at_assign.get(id(stmt)) else self.variable(stmt.name)
@@ -457,7 +464,7 @@ class Function(Expressions):
                 self.use_hidden("drupe_linear"), *values[:2]))
             if self.function is not self.program.kernel:
                 self.emit("%s = 1;" % self.failed())
-            self.end_item()
+            self.give_up()
 
     # --- Whole device functions ---
 
