@@ -221,7 +221,9 @@ class Function(Expressions):
         view = self.views.get(name)
         if view is not None:
             return self.pointer_to(view) + self.c_name(name)
-        return "%s %s" % (C_TYPES[self.types[name]], self.c_name(name))
+        # The flag is volatile, as PoCL makes wrong code of branches by it around barriers that some groups come to.
+        kind = ("volatile " if name == self.function.alive else "") + C_TYPES[self.types[name]]
+        return "%s %s" % (kind, self.c_name(name))
 
     def pointer_to(self, buffer):
         raise NotImplementedError
