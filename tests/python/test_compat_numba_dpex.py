@@ -284,6 +284,28 @@ def test_python_numbers_are_numbas(queue):
     assert whole.asnumpy().tolist() == [0x1fffffffe, 0x100000000, 1 << 32]
 
 
+def test_one_operand_is_as_numba_has_it(queue):
+    """~ of a bool is `not`; unsigned integers are negated and inverted in their own size, and then have 64 bits."""
+    @dpex.kernel
+    def one(item, u, b, n, out):
+        i = item.get_id(0)
+        out[0] = ~u[i]
+        out[1] = -u[i]
+        out[2] = +u[i]
+        out[3] = 5 if ~b[i] else 7
+        out[4] = 5 if ~(n[i] > 3) else 7
+        out[5] = ~n[i]
+        out[6] = -n[i]
+        out[7] = -b[i]
+        out[8] = (~u[i] >> 4) + (u[i] << 8)
+
+    given = [da.asarray(np.array([value], kind), queue=queue) for value, kind in (
+        (16, "uint8"), (True, "bool"), (-128, "int8"))]
+    out = da.zeros(9, dtype="int64", queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), *given, out)
+    assert out.asnumpy().tolist() == [239, 240, 16, 7, 5, 127, 128, -1, 14 + 4096]
+
+
 def test_types_of_functions_are_numbas(queue):
     """float() leaves a float32 what it is, and math.floor() of a kernel gives a float."""
     @dpex.kernel
