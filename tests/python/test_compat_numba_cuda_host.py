@@ -123,6 +123,19 @@ def saxpy(a, x, y):
 
 # --- Launches -----------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("value, kinds, want", [
+    (1, "float64 int64", 2**53 + 1), (np.int32(1), "float64 int64", 2**53 + 1), (1, "float64 int32", 2**53),
+    (1.0, "float32 float64", 2**53), (2**31, "int32 int64", 2**53 + 2**31)])
+def test_the_nearest_signature_counts(value, kinds, want):
+    @cuda.jit(["void(int64[:], %s)" % one for one in kinds.split()])
+    def added(out, x):
+        out[0] = x + 2**53  # a float64 does not hold one more
+
+    out = np.zeros(1, np.int64)
+    added[1, 1](out, value)
+    assert out[0] == want
+
+
 def test_signatures_convert_numbers(device):
     @cuda.jit([void(float32[:], float32), "void(float64[:], float64)"])
     def fill(out, x):

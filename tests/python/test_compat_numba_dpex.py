@@ -224,7 +224,7 @@ def test_numbas_types_in_kernels(queue):
 
 # --- Numbers ------------------------------------------------------------------------------------------------
 
-TYPES = "bool int8 uint8 int16 int32 uint32 int64 uint64 float32 float64 complex64 complex128".split()
+TYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64 complex64 complex128".split()
 SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
          "%": operator.mod, "**": operator.pow, "<<": operator.lshift, "&": operator.and_}
 
@@ -304,6 +304,21 @@ def test_one_operand_is_as_numba_has_it(queue):
     out = da.zeros(9, dtype="int64", queue=queue)
     dpex.call_kernel(one, dpex.Range(1), *given, out)
     assert out.asnumpy().tolist() == [239, 240, 16, 7, 5, 127, 128, -1, 14 + 4096]
+
+
+def test_uint16_beside_float32(queue):
+    """Numba computes in float64, but one of the two, chosen, is a float32."""
+    @dpex.kernel
+    def one(item, n, x, out):
+        i = item.get_id(0)
+        out[0] = n[i] / x[i]
+        out[1] = (n[i] if x[i] > 1 else x[i]) * np.float32(0.1)
+        out[2] = n[i] - 0.1 * x[i]
+
+    out = da.zeros(3, queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), da.asarray(np.array([2], "uint16"), queue=queue),
+                     da.asarray(np.array([1.5], "float32"), queue=queue), out)
+    assert out.asnumpy().tolist() == [2 / 1.5, float(np.float32(2) * np.float32(0.1)), 2 - 0.1 * 1.5]
 
 
 def test_types_of_functions_are_numbas(queue):

@@ -338,7 +338,7 @@ def _numbas_unary(low, op, a):
 
 def select(low, cond, a, b):
     """One of two Numbers by a bool of the tree."""
-    scalar = types.common(a.scalar, b.scalar) if a.scalar != b.scalar else a.scalar
+    scalar = types.union(a.scalar, b.scalar)  # which is common() but by Numba's rules
     x, y = _both(low, a, b, scalar)
     if isinstance(cond, tree.Const):
         return x if cond.value else y
