@@ -418,3 +418,20 @@ def test_in_the_place_of_an_installed_one(run):
     print("ran")
     """)
     assert found.stdout == "ran\n", found.stderr
+
+
+@pytest.mark.parametrize("text, says", [
+    ("cuda.shfl_sync(1, 2, 0)", "DK011.*no attribute 'shfl_sync'.*Devices differ in their warps"),
+    ("cuda.popc(a)", r"DK012.*popc\(\) takes numbers in a kernel, and this is"),
+    ("cuda.selp(a, 1, 2)", r"DK012.*selp\(\) takes numbers"),
+    ("cuda.grid('x')", r"DK012.*grid\(\) takes numbers"),
+    ("cuda.syncthreads(1)", r"DK008.*syncthreads\(\) takes no arguments"),
+    ("cuda.threadfence(3)", r"DK008.*threadfence\(\) takes no arguments"),
+    ("cuda.shared.array(shape=4, dtype=np.int8, colour=2)", r"DK008.*takes a shape and a dtype")])
+def test_wrong_arguments_in_kernels(text, says, tmp_path):
+    names = {"cuda": cuda, "np": np}
+    (tmp_path / "one.py").write_text("def one(a):\n    %s\n" % text)
+    exec(compile((tmp_path / "one.py").read_text(), str(tmp_path / "one.py"), "exec"), names)
+    with pytest.raises(drupe.KernelError, match="(?s)" + says) as caught:
+        cuda.jit(names["one"])[1, 4](np.zeros(4))
+    assert "    %s" % text in str(caught.value) and "^^^^" in str(caught.value)
