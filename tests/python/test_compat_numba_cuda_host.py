@@ -435,3 +435,22 @@ def test_wrong_arguments_in_kernels(text, says, tmp_path):
     with pytest.raises(drupe.KernelError, match="(?s)" + says) as caught:
         cuda.jit(names["one"])[1, 4](np.zeros(4))
     assert "    %s" % text in str(caught.value) and "^^^^" in str(caught.value)
+
+
+def test_a_tuple_with_an_array_that_is_read_only():
+    @cuda.jit
+    def both(pair, out):
+        out[0] = pair[0][0] + pair[1][0]
+
+    @cuda.jit
+    def second(pair):
+        pair[1][0] = 5
+
+    fixed, out = np.full(2, 3.0), np.zeros(2)
+    fixed.flags.writeable = False
+    both[1, 1]((fixed, fixed), out)
+    assert out[0] == 6
+    second[1, 1]((fixed, out))
+    assert out[0] == 5
+    with pytest.raises(ValueError, match="the array that it was given is read-only"):
+        second[1, 1]((out, fixed))

@@ -1,6 +1,7 @@
 """What numba_dpex, numba.cuda and Numba itself have in common: types, signatures, and NumPy's arrays as arguments."""
 import functools
 import importlib
+import operator
 import re
 import sys
 
@@ -316,13 +317,13 @@ def launch_moved(kernel, space, args, queue):
 
     moves = Moves(queue)
     moved = moves.all(args)
-    frozen = [at for at, one in enumerate(args) if _is_frozen(one)]
-    if frozen:
+    if any(map(_is_frozen, _flat(args))):
         kinds = tuple(launch.type_of(one, "#%d" % at)[0] for at, one in enumerate(moved))
         variant = launch.variant_for(kernel, kinds, space, queue)
         for param in variant.function.params:
             kind, path, *_ = param.source
-            if kind == "pointer" and path[0] in frozen and not param.buffer.readonly:
+            if kind == "pointer" and not param.buffer.readonly and _is_frozen(functools.reduce(
+                    operator.getitem, path, args)):
                 raise ValueError("%s() writes into %r, and the array that it was given is read-only" % (
                     kernel.__name__, param.name))
     _engine._call_kernel_async(kernel, space, [], *moved)
