@@ -109,6 +109,19 @@ def with_an_argument_assigned(item, a, out, n):
     out[i] += 1
 
 
+def in_one_of_the_groups(item, a, out, n):
+    i, t = item.get_global_id(0), item.get_local_id(0)
+    if a[i] > 2:
+        return
+    if item.get_group().get_group_id(0) == 0:
+        group_barrier(item.get_group())
+    else:
+        if a[i] > 0:
+            if t == 3:
+                out[i] = 5
+    out[i] += n + 1
+
+
 def expected(function, a, n):
     out, kernel = np.zeros(16), drupe.kernel(function)
     given, result = da.asarray(a, device="host"), da.asarray(out, device="host")
@@ -125,13 +138,14 @@ def test_expected():
     assert expected(one_after_the_other, a, 0).tolist()[:5] == [12, 0, 1, 0, 12]
     assert expected(in_the_last_round, a, 3).tolist()[:4] == [18, 0, 7, 0]
     assert expected(with_an_argument_assigned, a, 1).tolist()[:4] == [1, 0, 3, 0]
+    assert expected(in_one_of_the_groups, a, 0).tolist() == [1] * 3 + [0] * 13
     b = a - 2.5
     assert expected(halving, b, 1).tolist()[1:3] == [-1, -1]
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 @pytest.mark.parametrize("function", [odd_ones, in_a_loop, halving, one_after_the_other, in_the_last_round,
-                                      with_an_argument_assigned])
+                                      with_an_argument_assigned, in_one_of_the_groups])
 def test_returns(function, n, opencl):
     a = np.arange(16.0) - 2.5
     out = da.zeros(16, device=opencl)
