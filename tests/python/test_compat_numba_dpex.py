@@ -306,6 +306,18 @@ def test_one_operand_is_as_numba_has_it(queue):
     assert out.asnumpy().tolist() == [239, 240, 16, 7, 5, 127, 128, -1, 14 + 4096]
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_functions_of_bytes_are_of_float32(queue, kind):
+    @dpex.kernel
+    def one(item, n, out):
+        i = item.get_id(0)
+        out[i] = np.sqrt(n[i])
+
+    out = da.zeros(1, queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), da.asarray(np.array([3], kind), queue=queue), out)
+    assert out.asnumpy()[0] == np.sqrt(np.float32(3))
+
+
 def test_uint16_beside_float32(queue):
     """Numba computes in float64, but one of the two, chosen, is a float32."""
     @dpex.kernel

@@ -187,6 +187,8 @@ def as_float(scalar):
         return scalar
     if scalar.weak:
         return FLOAT
+    if _rules.numba and scalar.name in ("bool", "int8", "uint8"):
+        return Scalar("float32")  # Numba has no functions of float16 for these
     return Scalar({"bool": "float16", "int8": "float16", "uint8": "float16", "int16": "float32",
                    "uint16": "float32"}.get(scalar.name, "float64"))
 
