@@ -111,6 +111,21 @@ def test_vectorize():
     assert add(np.ones(3), 2).tolist() == [3, 3, 3]
 
 
+def test_numbers_of_vectorize_are_numbas():
+    @numba.vectorize
+    def tenth(x):
+        return x * 0.1
+
+    @numba.vectorize
+    def above(n, m):
+        return n + m
+
+    found = tenth(np.full(2, 0.3, "float32"))
+    assert found.dtype == np.float64 and found[0] == float(np.float32(0.3)) * 0.1
+    n = np.array([200, 250], "uint8")
+    assert above(n, n).dtype == np.uint64 and above(n, n).tolist() == [400, 500]
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_types(name):
     found = getattr(numba, name)

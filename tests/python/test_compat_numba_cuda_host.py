@@ -123,6 +123,19 @@ def saxpy(a, x, y):
 
 # --- Launches -----------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("value, kinds, want", [
+    (1, "float64 int64", 2**53 + 1), (np.int32(1), "float64 int64", 2**53 + 1), (1, "float64 int32", 2**53),
+    (1.0, "float32 float64", 2**53), (2**31, "int32 int64", 2**53 + 2**31)])
+def test_the_nearest_signature_counts(value, kinds, want):
+    @cuda.jit(["void(int64[:], %s)" % one for one in kinds.split()])
+    def added(out, x):
+        out[0] = x + 2**53  # a float64 does not hold one more
+
+    out = np.zeros(1, np.int64)
+    added[1, 1](out, value)
+    assert out[0] == want
+
+
 def test_signatures_convert_numbers(device):
     @cuda.jit([void(float32[:], float32), "void(float64[:], float64)"])
     def fill(out, x):
@@ -405,3 +418,39 @@ def test_in_the_place_of_an_installed_one(run):
     print("ran")
     """)
     assert found.stdout == "ran\n", found.stderr
+
+
+@pytest.mark.parametrize("text, says", [
+    ("cuda.shfl_sync(1, 2, 0)", "DK011.*no attribute 'shfl_sync'.*Devices differ in their warps"),
+    ("cuda.popc(a)", r"DK012.*popc\(\) takes numbers in a kernel, and this is"),
+    ("cuda.selp(a, 1, 2)", r"DK012.*selp\(\) takes numbers"),
+    ("cuda.grid('x')", r"DK012.*grid\(\) takes numbers"),
+    ("cuda.syncthreads(1)", r"DK008.*syncthreads\(\) takes no arguments"),
+    ("cuda.threadfence(3)", r"DK008.*threadfence\(\) takes no arguments"),
+    ("cuda.shared.array(shape=4, dtype=np.int8, colour=2)", r"DK008.*takes a shape and a dtype")])
+def test_wrong_arguments_in_kernels(text, says, tmp_path):
+    names = {"cuda": cuda, "np": np}
+    (tmp_path / "one.py").write_text("def one(a):\n    %s\n" % text)
+    exec(compile((tmp_path / "one.py").read_text(), str(tmp_path / "one.py"), "exec"), names)
+    with pytest.raises(drupe.KernelError, match="(?s)" + says) as caught:
+        cuda.jit(names["one"])[1, 4](np.zeros(4))
+    assert "    %s" % text in str(caught.value) and "^^^^" in str(caught.value)
+
+
+def test_a_tuple_with_an_array_that_is_read_only():
+    @cuda.jit
+    def both(pair, out):
+        out[0] = pair[0][0] + pair[1][0]
+
+    @cuda.jit
+    def second(pair):
+        pair[1][0] = 5
+
+    fixed, out = np.full(2, 3.0), np.zeros(2)
+    fixed.flags.writeable = False
+    both[1, 1]((fixed, fixed), out)
+    assert out[0] == 6
+    second[1, 1]((fixed, out))
+    assert out[0] == 5
+    with pytest.raises(ValueError, match="the array that it was given is read-only"):
+        second[1, 1]((out, fixed))

@@ -224,7 +224,7 @@ def test_numbas_types_in_kernels(queue):
 
 # --- Numbers ------------------------------------------------------------------------------------------------
 
-TYPES = "bool int8 uint8 int16 int32 uint32 int64 uint64 float32 float64 complex64 complex128".split()
+TYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64 complex64 complex128".split()
 SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
          "%": operator.mod, "**": operator.pow, "<<": operator.lshift, "&": operator.and_}
 
@@ -282,6 +282,55 @@ def test_python_numbers_are_numbas(queue):
     dpex.call_kernel(one, dpex.Range(1), da.asarray(x, queue=queue), da.asarray(n, queue=queue), out, whole)
     assert out.asnumpy().tolist() == [0.1 * float(x[0]), float(x[0]) + float(x[1]) + float(x[2])]
     assert whole.asnumpy().tolist() == [0x1fffffffe, 0x100000000, 1 << 32]
+
+
+def test_one_operand_is_as_numba_has_it(queue):
+    """~ of a bool is `not`; unsigned integers are negated and inverted in their own size, and then have 64 bits."""
+    @dpex.kernel
+    def one(item, u, b, n, out):
+        i = item.get_id(0)
+        out[0] = ~u[i]
+        out[1] = -u[i]
+        out[2] = +u[i]
+        out[3] = 5 if ~b[i] else 7
+        out[4] = 5 if ~(n[i] > 3) else 7
+        out[5] = ~n[i]
+        out[6] = -n[i]
+        out[7] = -b[i]
+        out[8] = (~u[i] >> 4) + (u[i] << 8)
+
+    given = [da.asarray(np.array([value], kind), queue=queue) for value, kind in (
+        (16, "uint8"), (True, "bool"), (-128, "int8"))]
+    out = da.zeros(9, dtype="int64", queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), *given, out)
+    assert out.asnumpy().tolist() == [239, 240, 16, 7, 5, 127, 128, -1, 14 + 4096]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_functions_of_bytes_are_of_float32(queue, kind):
+    @dpex.kernel
+    def one(item, n, out):
+        i = item.get_id(0)
+        out[i] = np.sqrt(n[i])
+
+    out = da.zeros(1, queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), da.asarray(np.array([3], kind), queue=queue), out)
+    assert out.asnumpy()[0] == np.sqrt(np.float32(3))
+
+
+def test_uint16_beside_float32(queue):
+    """Numba computes in float64, but one of the two, chosen, is a float32."""
+    @dpex.kernel
+    def one(item, n, x, out):
+        i = item.get_id(0)
+        out[0] = n[i] / x[i]
+        out[1] = (n[i] if x[i] > 1 else x[i]) * np.float32(0.1)
+        out[2] = n[i] - 0.1 * x[i]
+
+    out = da.zeros(3, queue=queue)
+    dpex.call_kernel(one, dpex.Range(1), da.asarray(np.array([2], "uint16"), queue=queue),
+                     da.asarray(np.array([1.5], "float32"), queue=queue), out)
+    assert out.asnumpy().tolist() == [2 / 1.5, float(np.float32(2) * np.float32(0.1)), 2 - 0.1 * 1.5]
 
 
 def test_types_of_functions_are_numbas(queue):

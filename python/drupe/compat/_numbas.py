@@ -1,6 +1,7 @@
 """What numba_dpex, numba.cuda and Numba itself have in common: types, signatures, and NumPy's arrays as arguments."""
 import functools
 import importlib
+import operator
 import re
 import sys
 
@@ -199,10 +200,10 @@ class Signatures:
             self.all.append(found)
 
     def convert(self, name, args):
-        """The arguments: numbers become those of the signature, arrays must be of its types."""
-        for one in self.all:
-            if len(one) == len(args) and all(_agrees(kind, value) for kind, value in zip(one, args)):
-                return tuple(_converted(kind, value) for kind, value in zip(one, args))
+        """The arguments: numbers become those of the signature that is nearest, arrays must be of its types."""
+        fitting = [one for one in self.all if len(one) == len(args) and all(map(_agrees, one, args))]
+        if fitting:
+            return tuple(map(_converted, min(fitting, key=lambda one: _distance(one, args)), args))
         raise TypeError("%s() was declared for %s, and was given (%s)" % (
             name, " or ".join("(%s)" % ", ".join(map(repr, one)) for one in self.all),
             ", ".join(_described(one) for one in args)))
@@ -221,6 +222,22 @@ def _agrees(kind, value):
 
     scalar = compiler_types.of_number(value)
     return scalar is not None and scalar.kind <= compiler_types.Scalar(kind.name).kind
+
+
+def _distance(kinds, values):
+    """How far a signature is from the numbers that are given: what is only widened counts less than what becomes
+    another kind of numbers, and this less than what may lose digits."""
+    import numpy
+
+    from drupe.compiler import types as compiler_types
+
+    total = 0
+    for kind, value in zip(kinds, values):
+        given = None if kind.ndim is not None else compiler_types.of_number(value)
+        if given is not None and given.name != kind.name:
+            same = given.kind == compiler_types.Scalar(kind.name).kind
+            total += 100 if not numpy.can_cast(given.name, kind.name) else 1 if same else 10
+    return total
 
 
 def _converted(kind, value):
@@ -264,7 +281,9 @@ class Moves:
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
         if not isinstance(value, numpy.ndarray):
             return value
-        if value.dtype.name not in _NAMES or hasattr(value, "mask"):
+        if hasattr(value, "mask"):
+            raise TypeError("a kernel takes no masked arrays: pass x.data and x.mask")
+        if value.dtype.name not in _NAMES:
             raise TypeError("a kernel takes arrays of %s, not of %s" % (", ".join(_NAMES), value.dtype))
         from drupe import array
 
@@ -298,13 +317,13 @@ def launch_moved(kernel, space, args, queue):
 
     moves = Moves(queue)
     moved = moves.all(args)
-    frozen = [at for at, one in enumerate(args) if _is_frozen(one)]
-    if frozen:
+    if any(map(_is_frozen, _flat(args))):
         kinds = tuple(launch.type_of(one, "#%d" % at)[0] for at, one in enumerate(moved))
         variant = launch.variant_for(kernel, kinds, space, queue)
         for param in variant.function.params:
             kind, path, *_ = param.source
-            if kind == "pointer" and path[0] in frozen and not param.buffer.readonly:
+            if kind == "pointer" and not param.buffer.readonly and _is_frozen(functools.reduce(
+                    operator.getitem, path, args)):
                 raise ValueError("%s() writes into %r, and the array that it was given is read-only" % (
                     kernel.__name__, param.name))
     _engine._call_kernel_async(kernel, space, [], *moved)

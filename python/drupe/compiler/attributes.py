@@ -84,10 +84,20 @@ def _of_known(low, owner, name):
         return constant(low.fp64)
     found = getattr(thing, name, _ABSENT)
     if found is _ABSENT:
-        raise KernelError("DK011", "%s has no attribute %r." % (owner, name))
+        raise KernelError("DK011", "%s has no attribute %r." % (owner, name), _instead(thing, name))
     if isinstance(thing, pytypes.ModuleType) and module.partition(".")[0] not in _STEADY:
         low.unit.watched.append((vars(thing), name, found))
     return low.known_value(found)
+
+
+def _instead(module, name):
+    """What a module of another system says to write instead of a name that it has not; "" of any other."""
+    try:
+        getattr(module, name)
+    except AttributeError as error:
+        if isinstance(error, NotImplementedError):
+            return str(error).partition(". ")[2]
+    return ""
 
 
 def _of_place(low, owner, name):

@@ -293,7 +293,7 @@ class Expressions:
                               "Write an if with the work in both branches.")
         if not before_a and not before_b:
             return operators.select(self, cond, a, b)
-        scalar = types.common(a.scalar, b.scalar)
+        scalar = types.union(a.scalar, b.scalar)
         a, b = (operators.cast(self, one, scalar) for one in (a, b))
         result = self.temporary(a.expr.type)
         for block, one in ((before_a, a), (before_b, b)):

@@ -303,9 +303,9 @@ def unary(low, op, a):
     if a.const is not None and a.scalar.weak and not (isinstance(op, ast.Invert) and a.scalar.kind > 1):
         value = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(op)](a.const)
         return _known(low, value)
+    if types.are_numbas() and a.scalar.kind < 2:
+        return _numbas_unary(low, op, a)
     scalar = INT if a.scalar == BOOL else a.scalar
-    if types.are_numbas():
-        scalar = types.wide(scalar)
     a = cast(low, a, scalar)
     if isinstance(op, ast.UAdd):
         return a
@@ -320,9 +320,25 @@ def unary(low, op, a):
     return Number(scalar, folding.negative(a.expr))
 
 
+def _numbas_unary(low, op, a):
+    """The same of integers and bools by Numba's rules: ~ of a bool is `not`, and unsigned integers keep their size
+    for the operation, and become 64 bits wide behind it."""
+    if a.scalar.kind == 0 and isinstance(op, ast.Invert):
+        return Number(a.scalar, folding.negated(a.expr))
+    scalar = types.wide(a.scalar)
+    a = cast(low, a, a.scalar if a.scalar.name in types.UNSIGNED else scalar)
+    if isinstance(op, ast.UAdd):
+        return cast(low, a, scalar)
+    if isinstance(op, ast.Invert):
+        return cast(low, Number(a.scalar, tree.Unary(a.expr.type, "~", a.expr)), scalar)
+    if scalar.weak:
+        return Number(scalar, folding.negative(a.expr))
+    return cast(low, Number(a.scalar, tree.Call(a.expr.type, "neg", [a.expr])), scalar)
+
+
 def select(low, cond, a, b):
     """One of two Numbers by a bool of the tree."""
-    scalar = types.common(a.scalar, b.scalar) if a.scalar != b.scalar else a.scalar
+    scalar = types.union(a.scalar, b.scalar)  # which is common() but by Numba's rules
     x, y = _both(low, a, b, scalar)
     if isinstance(cond, tree.Const):
         return x if cond.value else y

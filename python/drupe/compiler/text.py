@@ -221,7 +221,9 @@ class Function(Expressions):
         view = self.views.get(name)
         if view is not None:
             return self.pointer_to(view) + self.c_name(name)
-        return "%s %s" % (C_TYPES[self.types[name]], self.c_name(name))
+        # The flag is volatile, as PoCL makes wrong code of branches by it around barriers that some groups come to.
+        kind = ("volatile " if name == self.function.alive else "") + C_TYPES[self.types[name]]
+        return "%s %s" % (kind, self.c_name(name))
 
     def pointer_to(self, buffer):
         raise NotImplementedError
@@ -286,7 +288,7 @@ class Function(Expressions):
         """Behind a statement with a call that may have ended the work-item."""
         if self.may_fail(*exprs):
             with self.braces("if (%s)" % self.failed()):
-                self.end_item()
+                self.give_up()
 
     def failed(self):
         return self.use_hidden("drupe_failed")
@@ -301,6 +303,13 @@ class Function(Expressions):
     def end_item(self):
         for line in self.leave():
             self.emit(line)
+
+    def give_up(self):
+        """End the work-item, or let it do no more than come to the barriers."""
+        if self.function.alive is None:
+            self.end_item()
+        else:
+            self.emit("%s = 0;" % self.variable(self.function.alive))
 
     def _do_assign(self, stmt):
         left = self.declaration(stmt.name) if self.at_assign.get(id(stmt)) else self.variable(stmt.name)
@@ -457,7 +466,7 @@ class Function(Expressions):
                 self.use_hidden("drupe_linear"), *values[:2]))
             if self.function is not self.program.kernel:
                 self.emit("%s = 1;" % self.failed())
-            self.end_item()
+            self.give_up()
 
     # --- Whole device functions ---
 

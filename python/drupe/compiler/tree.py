@@ -223,7 +223,7 @@ class Fence(Stmt):
 @dataclass
 class Check(Stmt):
     """Where cond does not hold, note `code` with line and work-item in the program's record of failures (once), and end
-    the work-item. codes: docs/internals/compiler.md."""
+    the work-item, or clear the variable Function.alive. codes: docs/internals/compiler.md."""
     cond: Expr
     code: int
     values: list = field(default_factory=list)  # up to two int64 that the message shows
@@ -266,6 +266,7 @@ class Function:
     failures: bool = False  # it has Checks
     watched: list = field(default_factory=list)  # (globals, name, object) that were compiled in
     sources: list = field(default_factory=list)  # source.Source of all functions in it
+    alive: Optional[str] = None  # the variable that is cleared where a work-item would end at a Check (masks.py)
 
 
 def children(node):

@@ -152,7 +152,14 @@ def _numbas_common(a, b):
     if a.kind < 2 and b.kind < 2 and a.kind + b.kind:
         unsigned = a.name in UNSIGNED and b.name in UNSIGNED
         return Scalar("uint64" if unsigned else "int64", weak)
-    return Scalar(_promote(a.name, b.name), weak)
+    return Scalar(_numbas_promote(a.name, b.name), weak)
+
+
+def _numbas_promote(a, b):
+    """What NumPy promotes two types to, but that Numba holds a uint16 to be too large for a float32."""
+    if "uint16" in (a, b) and {"float32", "complex64"} & {a, b}:
+        return _promote(_promote(a, b), "float64")
+    return _promote(a, b)
 
 
 def common(a, b):
@@ -180,6 +187,8 @@ def as_float(scalar):
         return scalar
     if scalar.weak:
         return FLOAT
+    if _rules.numba and scalar.name in ("bool", "int8", "uint8"):
+        return Scalar("float32")  # Numba has no functions of float16 for these
     return Scalar({"bool": "float16", "int8": "float16", "uint8": "float16", "int16": "float32",
                    "uint16": "float32"}.get(scalar.name, "float64"))
 

@@ -24,7 +24,7 @@ class Elementwise:
                  for at, (one, is_array) in enumerate(zip(args, self.arrays))]
         wide = "complex128" if device.has_aspect_fp64 else "complex64"
         made = kernels.lower(self._function(1, probe=True), [*kinds, types.Array(wide, 1)], dims=1, grouped=False,
-                             fp64=device.has_aspect_fp64, device_name=device.name)
+                             fp64=device.has_aspect_fp64, device_name=device.name, dialect=owner.dialect)
         self._watched = made.watched
         found = made.variables["drupe_r"]
         self.dtype = numpy.dtype(signature[1] if signature else stored(found, device.has_aspect_fp64))
@@ -65,6 +65,7 @@ class Elementwise:
         kernel = self.kernels.get(out.ndim)
         if kernel is None:
             kernel = self.kernels[out.ndim] = launch.Kernel(self._function(out.ndim), checked=self.owner.checked)
+            kernel.dialect = self.owner.dialect
         kernel._launcher(_engine.Range(*out.shape), None, (*args, out))
 
 

@@ -43,7 +43,7 @@ class Vectorized:
     nout = 1
 
     def __init__(self, function: Callable[..., Any], signatures: Any = (), *, target: "str | None" = None,
-                 checked: "bool | None" = None) -> None:
+                 checked: "bool | None" = None, dialect: Any = None) -> None:
         if target not in _TARGETS:
             raise ValueError(f"target is \"cpu\", \"parallel\", \"gpu\" or \"cuda\", not {target!r}")
         function = getattr(function, "_device_function", function)  # a device function works as well
@@ -52,7 +52,7 @@ class Vectorized:
         functools.update_wrapper(self, function)
         self.py_func = self._device_function = function
         self.nin = function.__code__.co_argcount
-        self.target, self.checked = _TARGETS[target], checked
+        self.target, self.checked, self.dialect = _TARGETS[target], checked, dialect
         listed = isinstance(signatures, (list, tuple)) and not hasattr(signatures, "return_type")
         self._signatures = [_signature(one) for one in (signatures if listed else [signatures])]
         for args, _result in self._signatures:

@@ -11,8 +11,7 @@ from drupe.compat import _numbas, absent
 __version__ = "0.60.0"
 _TYPES = _numbas.types()
 globals().update(_TYPES)
-_WRITTEN = {**dict.fromkeys(("jit", "njit"), "compat.numba._functions"), "prange": "offloading.function",
-            "vectorize": "offloading.vectorize"}
+_WRITTEN = {**dict.fromkeys(("jit", "njit", "vectorize"), "compat.numba._functions"), "prange": "offloading.function"}
 __all__ = sorted({*_TYPES, *_WRITTEN, "cuda", "types"})
 
 _OTHER = "It is a part of Numba, which is not installed: pip install numba."

@@ -1,6 +1,7 @@
 """jit and njit."""
 from drupe.compat import _numbas
 from drupe.compiler.dialects import Dialect
+from drupe.offloading import vectorize as offloaded
 from drupe.offloading.function import Offload
 
 # Options of Numba that say how it compiles, and change no result.
@@ -48,3 +49,8 @@ def jit(signature_or_function=None, *, parallel=False, boundscheck=None, **optio
 
 
 njit = jit
+
+
+def vectorize(function_or_signatures=(), **options):
+    """A function of numbers as one of arrays, with Numba's types of numbers: see drupe.vectorize."""
+    return offloaded.vectorize(function_or_signatures, dialect=Dialect(floors=False), **options)

@@ -95,7 +95,7 @@ _extent = Dim3("gridsize", "global_size", 1, lambda item, dim: item.get_global_r
 
 def _per_axis(name, asked):
     def lower(low, args, named):
-        (count,) = args
+        (count,) = mathematics.numbers(name, args, 1)
         if count.const not in (1, 2, 3):
             raise KernelError("DK014", "%s() takes 1, 2 or 3, the number of dimensions." % name)
         found = [asked._lowered_attribute(low, axis) for axis in _AXES[:count.const]]
@@ -125,7 +125,17 @@ def _meet(frame, name="syncthreads()"):
     running(name).barrier(name, _item().get_group(), True, True, frame)
 
 
-syncthreads = Function("syncthreads", lambda low, args, named: calls._barrier(low, [], {}), _meet)
+def _alone(name, args, named):
+    if args or named:
+        raise KernelError("DK008", "%s() takes no arguments." % name)
+
+
+def _sync_threads(low, args, named):
+    _alone("syncthreads", args, named)
+    return calls._barrier(low, [], {})
+
+
+syncthreads = Function("syncthreads", _sync_threads, _meet)
 
 
 def has_warps(device):
@@ -151,6 +161,7 @@ syncwarp = Function("syncwarp", _sync_warp, _simulated_sync_warp)
 
 def _fence(name, scope):
     def lower(low, args, named):
+        _alone(name, args, named)
         low.emit(tree.Fence(low.line, int(MemoryOrder.ACQ_REL), int(scope)))
         return Known(None)
 
@@ -190,7 +201,7 @@ syncthreads_count, syncthreads_and, syncthreads_or = map(Written, (
 
 def _given(args, named, what):
     given = dict(zip(("shape", "dtype", "alignment"), args), **named)
-    if not {"shape", "dtype"} <= set(given):
+    if not {"shape", "dtype"} <= set(given) <= {"shape", "dtype", "alignment"}:
         raise KernelError("DK008", "%s takes a shape and a dtype." % what)
     return given["shape"], given["dtype"]
 
@@ -358,7 +369,7 @@ def _mathematical(name):
 
 
 def _select(low, args, named):
-    cond, a, b = args
+    cond, a, b = mathematics.numbers("selp", args, 3)
     return operators.select(low, operators.truth(low, cond), a, b)
 
 
@@ -397,7 +408,7 @@ class Counted(Written):
     """A function of an integer's bits."""
 
     def _compiled(self, low, args, named):
-        (x,) = args
+        (x,) = mathematics.numbers(self.__name__, args, 1)
         if x.scalar.kind != 1:
             raise KernelError("DK012", "%s() takes an integer, not %s." % (self.__name__, x.type))
         return super()._compiled(low, [operators.cast(low, x, Scalar(x.scalar.name))], named)
