@@ -95,7 +95,7 @@ def _check_device(queue):
 
 def _open(path, queue):
     """The library of a file, or of a name that the system knows."""
-    if os.sep in path or not os.path.exists(path):
+    if os.sep in path or not os.path.isfile(path):
         try:
             return _engine._NativeLibrary(path, queue)
         except OSError:
