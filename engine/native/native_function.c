@@ -104,7 +104,7 @@ drupe_status drupe_native_function_open(drupe_native_library *library, const cha
     drupe_native_function *fresh = calloc(1, sizeof *fresh + length + 1);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the function '%s'.", name);
     atomic_init(&fresh->references, 1);
-    memcpy(fresh->name, name, length);
+    memcpy(fresh->name, name, length + 1);
     fresh->result = DRUPE_DTYPE_NONE;
     fresh->library = drupe_native_retain(library);
     drupe_status status = find(fresh);

@@ -201,8 +201,8 @@ drupe_status drupe_native_close(drupe_native_library *library)
 {
     pthread_mutex_lock(&library->lock);
     void *handle = library->handle;
-    const size_t calls = atomic_load(&library->calls);
     atomic_store(&library->closed, true);
+    const size_t calls = atomic_load(&library->calls);
     if (!calls) unmap(library);
     pthread_mutex_unlock(&library->lock);
     if (!handle || !calls) return DRUPE_OK;
@@ -213,14 +213,13 @@ drupe_status drupe_native_close(drupe_native_library *library)
 
 /* --- Calls --------------------------------------------------------------------------------------------- */
 
+/* Who closes says so first and counts then; a call that is counted sees that, or is seen. */
 drupe_status drupe_native_begin(drupe_native_function *function)
 {
     drupe_native_library *library = function->library;
-    pthread_mutex_lock(&library->lock);
-    const bool closed = atomic_load(&library->closed);
-    if (!closed) atomic_fetch_add(&library->calls, 1);
-    pthread_mutex_unlock(&library->lock);
-    if (!closed) return DRUPE_OK;
+    atomic_fetch_add(&library->calls, 1);
+    if (!atomic_load(&library->closed)) return DRUPE_OK;
+    drupe_native_end(library);
     return drupe_error_set(DRUPE_E_INVALID, "'%s' was unloaded with its library %s: load it again.",
                            function->name, library->path);
 }

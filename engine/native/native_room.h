@@ -3,8 +3,8 @@
  * Files: native_library.c (opening, the table of what is open, closing), native_function.c (signatures),
  * native_call.c (submissions).
  *
- * Owns: the table of open libraries, under its lock. A library's own lock is a leaf: it orders calls that
- * begin with its end. No thread. Statuses and error details as in drupe/status.h. */
+ * Owns: the table of open libraries, under its lock. A library's own lock, a leaf, guards its handle. No
+ * thread. Statuses and error details as in drupe/status.h. */
 #ifndef DRUPE_NATIVE_ROOM_H
 #define DRUPE_NATIVE_ROOM_H
 

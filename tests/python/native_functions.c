@@ -18,16 +18,17 @@ void axpy_plain(const long *n, const double *a, const double *x, double *y)
     axpy(*n, *a, x, y);
 }
 
-void kinds(int8_t a, uint8_t b, short c, unsigned short d, int e, unsigned f, long g, unsigned long h, float i,
-           double j, bool k, float complex l, double complex m, double *out)
+void kinds(int8_t a, uint8_t b, short c, unsigned short d, int e, unsigned f, long g, unsigned long h,
+           float i, double j, bool k, float complex l, double complex m, double *out)
 {
-    const double values[] = {a, b, c, d, e, f, (double)g, (double)h, i, j, k, crealf(l), cimagf(l), creal(m), cimag(m)};
+    const double values[] = {a, b, c, d,         e,         f,        (double)g, (double)h,
+                             i, j, k, crealf(l), cimagf(l), creal(m), cimag(m)};
     memcpy(out, values, sizeof values);
 }
 
 /* By address, as numbers of Python go without a declaration. */
-void plain_kinds(const int64_t *a, const double *b, const double complex *c, const bool *d, const void *nothing,
-                 double *out)
+void plain_kinds(const int64_t *a, const double *b, const double complex *c, const bool *d,
+                 const void *nothing, double *out)
 {
     const double values[] = {(double)*a, *b, creal(*c), cimag(*c), *d, nothing == NULL};
     memcpy(out, values, sizeof values);
@@ -87,16 +88,14 @@ void length(const char *text, long *n)
     *n = (long)strlen(text);
 }
 
-void sum16(const long *a, const long *b, const long *c, const long *d, const long *e, const long *f, const long *g,
-           const long *h, const long *i, const long *j, const long *k, const long *l, const long *m, const long *n,
-           const long *o, long *out)
+void sum16(const long *a, const long *b, const long *c, const long *d, const long *e, const long *f,
+           const long *g, const long *h, const long *i, const long *j, const long *k, const long *l,
+           const long *m, const long *n, const long *o, long *out)
 {
     *out = *a + *b + *c + *d + *e + *f + *g + *h + *i + *j + *k + *l + *m + *n + *o;
 }
 
-void nothing(void)
-{
-}
+void nothing(void) {}
 
 void version(long *out)
 {

@@ -391,21 +391,46 @@ static uint64_t factor_of(const drupe_py_native_call *call, size_t i)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/* Whether arrays have the elements that the declaration asks for. */
+/* How many elements argument `i` has to have at least. */
+static uint64_t least_of(const drupe_py_native_call *call, size_t i)
+{
+    const drupe_py_native_param *param = &call->function->params[i];
+    uint64_t least = param->least;
+    for (size_t k = 0; k < param->nfactors && least; k++)
+        if (__builtin_mul_overflow(least, factor_of(call, param->factors[k]), &least)) least = UINT64_MAX;
+    return least;
+}
+
+/* The first array that has fewer elements than the declaration asks for, or the number of arguments. */
+static size_t find_small(const drupe_py_native_call *call)
+{
+    if (!call->function->declared) return call->count;
+    for (size_t i = 0; i < call->count; i++) {
+        const drupe_py_native_param *param = &call->function->params[i];
+        if (param->least && param->pointer && call->elements[i] < least_of(call, i)) return i;
+    }
+    return call->count;
+}
+
 static bool sizes_check(const drupe_py_native_call *call)
 {
-    for (size_t i = 0; i < call->count && call->function->declared; i++) {
-        const drupe_py_native_param *param = &call->function->params[i];
-        uint64_t least = param->least;
-        if (least == 0 || call->elements[i] == SIZE_MAX) continue;
-        for (size_t k = 0; k < param->nfactors; k++)
-            if (__builtin_mul_overflow(least, factor_of(call, param->factors[k]), &least)) least = UINT64_MAX;
-        if (call->elements[i] >= least) continue;
-        PyErr_Format(PyExc_ValueError, "it has %zu element%s, and the declaration asks for %llu",
-                     call->elements[i], call->elements[i] == 1 ? "" : "s", (unsigned long long)least);
-        return fail(call, i);
-    }
-    return true;
+    const size_t i = find_small(call);
+    if (i == call->count) return true;
+    PyErr_Format(PyExc_ValueError, "it has %zu element%s, and the declaration asks for %llu",
+                 call->elements[i], call->elements[i] == 1 ? "" : "s", (unsigned long long)least_of(call, i));
+    return fail(call, i);
+}
+
+bool drupe_py_native_quick(drupe_py_native_call *call, PyObject *const *args, size_t nargs)
+{
+    const drupe_py_native_function *function = call->function;
+    drupe_queue *given = call->queue;
+    call->count = nargs;
+    bool good = function->declared ? nargs == function->count : nargs <= DRUPE_NATIVE_PLAIN;
+    for (size_t i = 0; i < nargs && good; i++) good = quick_read(call, i, args[i]);
+    if (good && find_small(call) == nargs) return true;
+    call->queue = given;
+    return false;
 }
 
 bool drupe_py_native_read(drupe_py_native_call *call, PyObject *const *args, size_t nargs)

@@ -104,21 +104,27 @@ static PyObject *run(drupe_py_native_call *call, drupe_queue *queue, PyObject *w
     Py_RETURN_NONE;
 }
 
-static PyObject *call_read(drupe_py_native_call *call, PyObject *const *args, size_t nargs,
-                           PyObject *const *given)
+/* On the queue that was given, or that of the arguments, which have it; else the usual one. */
+static PyObject *run_placed(drupe_py_native_call *call, PyObject *wait_for, bool want, uint32_t site)
 {
-    const int want = drupe_py_flag(given[GIVEN_EVENT], 1);
-    const uint32_t site = drupe_py_site();
-    drupe_queue *queue = call->queue;
-    if (want < 0 || !drupe_py_native_read(call, args, nargs)) return NULL;
-    if (drupe_py_given(given[GIVEN_RESULT]) && !drupe_py_native_result(call, given[GIVEN_RESULT]))
-        return NULL;
-    queue = queue         ? drupe_queue_retain(queue)
-            : call->queue ? drupe_queue_retain(call->queue)
-                          : usual_queue(call->state, call->function);
-    if (!queue) return NULL;
-    PyObject *result = run(call, queue, given[GIVEN_WAIT_FOR], want != 0, site);
+    if (call->queue) return run(call, call->queue, wait_for, want, site);
+    drupe_queue *queue = usual_queue(call->state, call->function);
+    PyObject *result = queue ? run(call, queue, wait_for, want, site) : NULL;
     drupe_py_queue_release(queue);
+    return result;
+}
+
+/* Python code may run when one address is known, and another is not. */
+static PyObject *run_any(drupe_py_native_call *call, PyObject *const *args, size_t nargs,
+                         PyObject *const *given, bool want, uint32_t site)
+{
+    PyObject *result = NULL;
+    drupe_park_hold();
+    if (drupe_py_native_read(call, args, nargs) &&
+        (!drupe_py_given(given[GIVEN_RESULT]) || drupe_py_native_result(call, given[GIVEN_RESULT])))
+        result = run_placed(call, given[GIVEN_WAIT_FOR], want, site);
+    drupe_park_let_go();
+    drupe_py_native_clear(call);
     return result;
 }
 
@@ -154,13 +160,14 @@ static PyObject *function_call(PyObject *callable, PyObject *const *args, size_t
         call.queue = ((drupe_py_queue *)given[GIVEN_QUEUE])->queue;
         call.queue_given = true;
     }
+    const int want = drupe_py_flag(given[GIVEN_EVENT], 1);
+    const uint32_t site = drupe_py_site();
     drupe_queue *ahead = call.queue ? call.queue : queue_ahead(state, args, nargs);
+    if (want < 0) return NULL;
     if (ahead && drupe_queue_pace(ahead) != DRUPE_OK) return drupe_py_raise_on(state, ahead);
-    drupe_park_hold(); /* Python code may run when one address is known, and another is not */
-    PyObject *result = call_read(&call, args, nargs, given);
-    drupe_park_let_go();
-    drupe_py_native_clear(&call);
-    return result;
+    const bool plain = !drupe_py_given(given[GIVEN_WAIT_FOR]) && !drupe_py_given(given[GIVEN_RESULT]);
+    if (plain && drupe_py_native_quick(&call, args, nargs)) return run_placed(&call, NULL, want != 0, site);
+    return run_any(&call, args, nargs, given, want != 0, site);
 }
 
 /* --- Making -------------------------------------------------------------------------------------------- */

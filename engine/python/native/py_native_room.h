@@ -64,6 +64,9 @@ typedef struct drupe_py_native_call {
     drupe_memory *result_memory;
 } drupe_py_native_call;
 
+/* Read all arguments if they are of the usual kinds, without running Python code. False, without an
+ * exception: they are not, or something is wrong, and nothing has been read. */
+bool drupe_py_native_quick(drupe_py_native_call *call, PyObject *const *args, size_t nargs);
 /* Read all arguments. May run Python code, and what was read before is an address: see drupe_park_hold(). */
 bool drupe_py_native_read(drupe_py_native_call *call, PyObject *const *args, size_t nargs);
 /* result=: an array or a buffer of one element of the declared type. */
