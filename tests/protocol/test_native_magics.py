@@ -53,6 +53,9 @@ def test_options_of_native(kernel, tmp_path):
                          "#include <math.h>\nvoid f(int *x) { *x = THREE + FOUR + FIVE + (int)sqrt(4.0); }"
                          % (tmp_path, path), timeout=60).text()
     assert json.loads(printed)["functions"] == [{"name": "f", "arguments": ["int *x"]}]
+    assert json.loads(printed)["not_bound"] == {}
+    run = kernel.run("%%native\n#include <stdio.h>\nvoid tell(FILE *file, int n) { }", timeout=60)
+    assert "tell is not bound: the declaration" in shown(run)["text/plain"]
     assert kernel.run("z = np.zeros(1, np.int32); f(z); int(z[0])").result == "14"
     assert kernel.run("from drupe import native; native.load(%r, 'host').f(z); int(z[0])" % str(path)).result == "14"
     kernel.run("%%native --check -o built\nvoid not_bound(void) { }", timeout=60)
