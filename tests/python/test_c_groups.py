@@ -190,3 +190,26 @@ def test_stacks_are_aligned_and_one_that_is_full_is_told(fresh):
         print("done")
     """, DRUPE_HOST_THREADS="24")
     assert done.stdout == "done\n", done.stderr
+
+
+@pytest.mark.parametrize("name", devices())
+def test_pointers_to_local_memory(name):
+    kernel = RawKernel(BOTH + """
+        int first(const local int *p);
+        int first(const local int *p) { return p[0]; }
+        void put(local /* here */ int *p, int at, int value) { p[at] = value; }
+        kernel void f(GLOBAL int *x, const local int *given, local int *other)
+        {
+            local int tile[8];
+            local int *p = tile + 4;
+            const local int *q = (local int *)p;
+            int l = get_local_id(0);
+            put(tile, l, 10 * l);
+            if (l == 0) other[0] = 1000;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            x[get_global_id(0)] = q[0] + first(tile + l) + other[0] + (given == other);
+        }
+        int last(local int *p) { return p[7]; }""", "f")
+    x = da.zeros(16, dtype="int32", device=name)
+    kernel((2,), (8,), (x, drupe.LocalMemory(4), drupe.LocalMemory(4))).wait()
+    assert np.asarray(x).tolist() == [1040 + 10 * i for i in range(8)] * 2
