@@ -85,7 +85,7 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
         snprintf(where, sizeof where, " in the work-%s %zu to %zu of %zu", task->groups ? "groups" : "items",
                  atomic_load(&worker->begin), atomic_load(&worker->end) - 1, task->items);
     }
-    const bool full = task->groups && drupe_host_group_full((uintptr_t)fault->address);
+    const bool full = name && task->groups && drupe_host_group_full((uintptr_t)fault->address);
     drupe_error_set_native(
         status, "host", fault->signal, NULL,
         "%she %s%s%s faulted%s: %s%s. The host device works on. Check the sizes and pointers that the work was "

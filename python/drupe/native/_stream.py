@@ -412,7 +412,8 @@ class OffloadArray:
         if self.order == "C":
             return other
         if other.ndim > self.ndim:
-            raise ValueError("an array of %d dimensions in order \"F\" takes no operand of %d" % (self.ndim, other.ndim))
+            raise ValueError("an array of %d dimensions in order \"F\" takes no operand of %d"
+                             % (self.ndim, other.ndim))
         return other.reshape((1,) * (self.ndim - other.ndim) + tuple(other.shape)).T
 
     def _apply(self, function, other, reflected):
