@@ -25,6 +25,8 @@ _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+([A-Za-z_]\w*)\s*;")
 _SUBROUTINE = re.compile(r"^[ \t]*(?:pure[ \t]+|recursive[ \t]+)*subroutine[ \t]+(\w+)[ \t]*(?:\([^)]*\))?([^\n!]*)",
                          re.I | re.M)
 _BOUND = re.compile(r"bind\s*\(\s*c\s*(?:,\s*name\s*=\s*[\"'](\w+)[\"']\s*)?\)", re.I)
+_LINKER = re.compile(r"^(?:\S*/)?(?:ld|ld\.\w+): (?!warning)", re.M)
+_LINKER_END = re.compile(r"^collect2: .*\n?|^clang[^:\n]*: error: linker command failed.*\n?", re.M)
 _folder = None  # removed when the process ends
 
 
@@ -66,8 +68,11 @@ def build(text, language="c", *, options=(), libraries=(), target=None):
         raise RuntimeError("the compiler did not end within %d seconds" % _TIMEOUT) from None
     if run.returncode == 0:
         return str(target.absolute()), run.stderr
-    error = _engine.BuildError("%s found errors:\n%s" % (words[0], run.stderr.strip()))
-    error.log = run.stderr
+    log = _LINKER.sub("ld: error: ", run.stderr)
+    if log != run.stderr:
+        log = _LINKER_END.sub("", log)
+    error = _engine.BuildError("%s found errors:\n%s" % (words[0], log.strip()))
+    error.log = log
     raise error
 
 
