@@ -448,8 +448,8 @@ static drupe_status read_kernel(scan *s, size_t begin)
     return status;
 }
 
-/* Whether what follows the word `local` is a pointer to memory of the group, which is a pointer like any other;
- * else it is such memory itself. */
+/* Whether what follows the word `local` is a pointer to memory of the group, which is a pointer like any
+ * other; else it is such memory itself. */
 static bool points(scan *s)
 {
     const size_t begin = s->at;

@@ -40,8 +40,8 @@ bool drupe_host_groups_local(char *text)
     for (char *at = text; *at; at++) {
         if (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')) continue;
         const size_t length = strspn(at, "_abcdefghijklmnopqrstuvwxyz");
-        const bool found = (length == 5 && memcmp(at, "local", 5) == 0) ||
-                           (length == 7 && memcmp(at, "__local", 7) == 0);
+        const bool found =
+            (length == 5 && memcmp(at, "local", 5) == 0) || (length == 7 && memcmp(at, "__local", 7) == 0);
         if (!found || isalnum((unsigned char)at[length])) continue;
         memset(at, ' ', length);
         return true;

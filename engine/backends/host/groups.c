@@ -3,9 +3,9 @@
  * A barrier switches to the next work-item of the group that has not come there. One that ends without having
  * met a barrier leaves its stack to the next, so a kernel that meets none costs little more than a loop.
  * Stacks belong to the thread, which keeps them; below each lies a page that faults. Each such page costs the
- * process two mappings, of which systems allow some 65,000. So their number is limited, and stacks without one
- * have a mark at their end, which is looked at whenever a work-item stops. A fault leaves the group where it is:
- * the thread goes on elsewhere, and the next group begins anew. */
+ * process two mappings, of which systems allow some 65,000. So their number is limited, and stacks without
+ * one have a mark at their end, which is looked at whenever a work-item stops. A fault leaves the group where
+ * it is: the thread goes on elsewhere, and the next group begins anew. */
 #include "backends/host/groups.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 typedef struct group {
     char *stacks; /* mapped: `room` of them, each with its page */
     size_t room;
-    bool guarded; /* by pages that fault */
-    bool full;    /* a work-item has gone over the mark */
+    bool guarded;  /* by pages that fault */
+    bool full;     /* a work-item has gone over the mark */
     void **places; /* of those that wait at a barrier: their stack pointers, by number */
     bool *over;
     void *home; /* the stack pointer of the loop over them */
@@ -218,8 +218,8 @@ static size_t stack_of(const group *all, const void *place)
     return (size_t)((const char *)place - all->stacks) / stack_step();
 }
 
-/* Let a work-item go on, on this stack. One that has used up a stack without a page that faults has written over
- * that of another one: nothing that the group does is right then. */
+/* Let a work-item go on, on this stack. One that has used up a stack without a page that faults has written
+ * over that of another one: nothing that the group does is right then. */
 static void turn(group *all, size_t i, size_t stack, void *place)
 {
     all->now = i;

@@ -11,8 +11,8 @@ static const drupe_py_native_param *param_of(const drupe_py_native_call *call, s
     return call->function->declared ? &call->function->params[i] : NULL;
 }
 
-/* Put the function and the argument in front of the exception that is set. One that is made of other things than a
- * text, as an object's own may be, becomes the nearest that is. */
+/* Put the function and the argument in front of the exception that is set. One that is made of other things
+ * than a text, as an object's own may be, becomes the nearest that is. */
 static bool fail(const drupe_py_native_call *call, size_t i)
 {
     const drupe_py_native_param *param = param_of(call, i);
@@ -26,9 +26,8 @@ static bool fail(const drupe_py_native_call *call, size_t i)
         Py_DECREF(exception);
         return false;
     }
-    PyErr_Format(kind, "%s(), argument %zu%s%s%s: %S",
-                 drupe_native_function_name(call->function->function), i + 1, param ? " (" : "",
-                 param ? param->text : "", param ? ")" : "", exception);
+    PyErr_Format(kind, "%s(), argument %zu%s%s%s: %S", drupe_native_function_name(call->function->function),
+                 i + 1, param ? " (" : "", param ? param->text : "", param ? ")" : "", exception);
     Py_DECREF(exception);
     return false;
 }
