@@ -220,21 +220,39 @@ static size_t stack_of(const group *all, const void *place)
 
 /* Let a work-item go on, on this stack. One that has used up a stack without a page that faults has written
  * over that of another one: nothing that the group does is right then. */
-static void turn(group *all, size_t i, size_t stack, void *place)
+static void turn_on_mark(group *all, size_t i, size_t stack, void *place)
 {
     all->now = i;
     drupe_host_switch(&all->home, place);
     const bool inside = all->over[i] || stack_of(all, all->places[i]) == stack;
-    if (all->guarded || (inside && *mark_of(all, stack) == MARK)) return;
+    if (inside && *mark_of(all, stack) == MARK) return;
     all->full = true;
     __builtin_trap();
 }
 
-/* A stack for a work-item that begins. */
-static void *begin_stack(group *all, size_t stack)
+/* Let a work-item that has come to a barrier go on. */
+static inline void turn_again(group *all, size_t i)
 {
-    if (!all->guarded) *mark_of(all, stack) = MARK;
-    return fresh_stack(all, stack);
+    void *place = all->places[i];
+    if (!all->guarded) {
+        turn_on_mark(all, i, stack_of(all, place), place);
+        return;
+    }
+    all->now = i;
+    drupe_host_switch(&all->home, place);
+}
+
+/* Let a work-item begin. */
+static inline void turn_first(group *all, size_t i, size_t stack)
+{
+    void *place = fresh_stack(all, stack);
+    if (!all->guarded) {
+        *mark_of(all, stack) = MARK;
+        turn_on_mark(all, i, stack, place);
+        return;
+    }
+    all->now = i;
+    drupe_host_switch(&all->home, place);
 }
 
 bool drupe_host_group_run(drupe_host_item_fn item, void *user, size_t count)
@@ -247,7 +265,7 @@ bool drupe_host_group_run(drupe_host_item_fn item, void *user, size_t count)
     size_t stack = 0, left = count;
     for (size_t i = 0; i < count; i++) {
         all->over[i] = false;
-        turn(all, i, stack, begin_stack(all, stack));
+        turn_first(all, i, stack);
         if (all->over[i])
             left--; /* what it left there is over */
         else
@@ -256,7 +274,7 @@ bool drupe_host_group_run(drupe_host_item_fn item, void *user, size_t count)
     while (left) {
         for (size_t i = 0; i < count; i++) {
             if (all->over[i]) continue;
-            turn(all, i, stack_of(all, all->places[i]), all->places[i]);
+            turn_again(all, i);
             if (all->over[i]) left--;
         }
     }
