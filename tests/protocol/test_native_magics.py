@@ -53,6 +53,9 @@ def test_options_of_native(kernel, tmp_path):
                          "#include <math.h>\nvoid f(int *x) { *x = THREE + FOUR + FIVE + (int)sqrt(4.0); }"
                          % (tmp_path, path), timeout=60).text()
     assert json.loads(printed)["functions"] == [{"name": "f", "arguments": ["int *x"]}]
+    assert json.loads(printed)["not_bound"] == {}
+    run = kernel.run("%%native\n#include <stdio.h>\nvoid tell(FILE *file, int n) { }", timeout=60)
+    assert "tell is not bound: the declaration" in shown(run)["text/plain"]
     assert kernel.run("z = np.zeros(1, np.int32); f(z); int(z[0])").result == "14"
     assert kernel.run("from drupe import native; native.load(%r, 'host').f(z); int(z[0])" % str(path)).result == "14"
     kernel.run("%%native --check -o built\nvoid not_bound(void) { }", timeout=60)
@@ -74,6 +77,8 @@ def test_warnings_and_symbols_that_nobody_has(kernel):
     run = kernel.run("%%native -o built\nvoid g(int *x) { int unused; *x = 1; }", timeout=60)
     assert "line 2" in shown(run)["text/plain"] and "unused" in shown(run)["text/plain"]
     assert kernel.run("[one.severity for one in built.diagnostics]").result == "['warning']"
+    run = kernel.run("%%native -l no_such_library\nvoid h(void) { }", timeout=60)
+    assert run.reply["ename"] == "BuildError" and "cannot find -lno_such_library" in run.reply["evalue"]
     run = kernel.run("%%native\nvoid nowhere(void);\nvoid h(void) { nowhere(); }", timeout=60)
     assert run.status == "error"
 
@@ -142,6 +147,17 @@ def test_offload_asynchronously(kernel):
     printed = kernel.run("%%offload --in b --out e --json\ne = b * 2").text()
     told = json.loads(printed)
     assert told["in"] == ["b"] and told["out"] == ["e"] and told["bytes_out"] == 32
+
+
+def test_arrays_whose_rows_do_not_lie_side_by_side_are_filled(kernel):
+    kernel.run("w = np.zeros((4, 6)); columns = same = np.asfortranarray(w[:2, :3]); strided = before = w[::2, ::2]")
+    kernel.run("%%offload --inout columns,strided\ncolumns += 1\nstrided = strided + 2")
+    assert kernel.run("columns is same, columns.tolist(), strided is before, w[::2].tolist()").result == (
+        "(True,\n [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],\n True,\n [[2.0, 0.0, 2.0, 0.0, 2.0, 0.0], "
+        "[2.0, 0.0, 2.0, 0.0, 2.0, 0.0]])")
+    kernel.run("%%offload --inout strided --async -o moved -q\nstrided += 1")
+    kernel.run("moved.wait()")
+    assert kernel.run("strided is before, float(w.sum())").result == "(True, 18.0)"
 
 
 def test_error_in_the_body_shows_its_line_and_restores(kernel):

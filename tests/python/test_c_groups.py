@@ -148,3 +148,68 @@ def test_fault_in_a_group(fresh):
         print("done")
     """)
     assert done.stdout == "done\n", done.stderr
+
+
+def test_stacks_are_aligned_and_one_that_is_full_is_told(fresh):
+    aligned = RawKernel("""
+        #include <stdio.h>
+        kernel void f(int *x)
+        {
+            char text[64];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            snprintf(text, sizeof text, "%.1f %.1Lf", 1.5 + get_local_id(0), (long double)2.5);
+            x[get_global_id(0)] = text[0] * 100 + (unsigned long)__builtin_frame_address(0) % 16;
+        }""", "f")
+    x = da.zeros(8, dtype="int32", device="host")
+    aligned((2,), (4,), (x,)).wait()
+    assert np.asarray(x).tolist() == [4900, 5000, 5100, 5200] * 2
+    done = fresh("""
+        import drupe, drupe.array as da
+        drupe.contain_faults()
+        wide = drupe.RawKernel('''
+            kernel void wide(double *x, int n)
+            {
+                volatile double t[10240];
+                for (int i = 0; i < n; i++) t[i] = get_local_id(0);
+                barrier(1);
+                x[get_global_id(0)] = n ? t[n - 1] : 1;
+            }''', "wide")
+        for threads in range(2):
+            x = da.zeros(32 << 10, dtype="float64", device="host")
+            try:
+                wide((32,), (1024,), (x, 10240)).wait()
+            except drupe.DeviceLostError as error:
+                assert "do not fit on the stack of a work-item, 64 KiB" in str(error), error
+            else:
+                raise SystemExit("no fault")
+            small = drupe.RawKernel("kernel void g(int *x) { local int s; if (!get_local_id(0)) s = 7; barrier(1);"
+                                    " x[get_global_id(0)] = s; }", "g")
+            y = da.zeros(32 << 10, dtype="int32", device="host")
+            small((32,), (1024,), (y,))
+            assert int(y.sum()) == 7 * (32 << 10)
+        print("done")
+    """, DRUPE_HOST_THREADS="24")
+    assert done.stdout == "done\n", done.stderr
+
+
+@pytest.mark.parametrize("name", devices())
+def test_pointers_to_local_memory(name):
+    kernel = RawKernel(BOTH + """
+        int first(const local int *p);
+        int first(const local int *p) { return p[0]; }
+        void put(local /* here */ int *p, int at, int value) { p[at] = value; }
+        kernel void f(GLOBAL int *x, const local int *given, local int *other)
+        {
+            local int tile[8];
+            local int *p = tile + 4;
+            const local int *q = (local int *)p;
+            int l = get_local_id(0);
+            put(tile, l, 10 * l);
+            if (l == 0) other[0] = 1000;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            x[get_global_id(0)] = q[0] + first(tile + l) + other[0] + (given == other);
+        }
+        int last(local int *p) { return p[7]; }""", "f")
+    x = da.zeros(16, dtype="int32", device=name)
+    kernel((2,), (8,), (x, drupe.LocalMemory(4), drupe.LocalMemory(4))).wait()
+    assert np.asarray(x).tolist() == [1040 + 10 * i for i in range(8)] * 2

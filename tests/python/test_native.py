@@ -14,6 +14,7 @@ import pytest
 import drupe
 import drupe.array as da
 from drupe import _engine, native
+from drupe.native import _compile
 
 HERE = pathlib.Path(__file__).parent
 CC = shutil.which("cc") or shutil.which("gcc")
@@ -242,9 +243,12 @@ def test_seventeen_arguments_need_a_declaration(library):
 @pytest.mark.parametrize("text, why", [
     ("void(double x[m])", "'m' is no parameter"), ("void(double a, double x[a])", "'a' is no integer"),
     ("void(struct point p)", "structures"), ("void(foo x)", "'foo' is no type"), ("void(long double x)", "long double"),
-    ("double *(int)", "pointer as its result"), ("void(int, ...)", "variable|is no type"), ("void(int", "expected"),
+    ("double *(int)", "pointer as its result"), ("void(int, ...)", "variable arguments"), ("void(int", "expected"),
     ("void(int) more", "follows"), ("int", "expected"), ("void(void (*f)(int))", "functions"), ("", "missing"),
-    ("void(unsigned double x)", "no type"), ("void(void x)", "no type of a parameter")])
+    ("void(unsigned double x)", "no type"), ("void(void x)", "no type of a parameter"),
+    ("void(double x[18446744073709551617])", "sizes are"), ("void(double x[\xb2])", "sizes are"),
+    ("void(double x[4294967296][4294967296])", "no array has"), ("void(int n, double x[n*])", "ends with a star"),
+    (("double *, int",), "is not one type"), (("void",), "is not one type"), (("",), "is not one type")])
 def test_declaration_that_is_not_understood(library, text, why):
     with pytest.raises(ValueError, match=why):
         library.declare("nothing", text)
@@ -259,8 +263,13 @@ def test_declarations_of_types(library):
         y = np.ones(2)
         library.axpy(2, 1.5, np.ones(2), y)
         assert (y == 2.5).all()
-    with pytest.raises(TypeError, match="parameter 1"):
-        library.declare("axpy", [str])
+    for wrong in ([str], [[]]):
+        with pytest.raises(TypeError, match="parameter 1"):
+            library.declare("axpy", wrong)
+    for wrong in (None, b"void()"):
+        with pytest.raises(TypeError, match="prototype in C or a sequence"):
+            library.declare("nothing", wrong)
+    assert library.declare("nothing", "static inline void f(int n);").arguments == ("int n",)
 
 
 def test_sizes_are_products(library):
@@ -517,3 +526,65 @@ def test_random_calls(tmp_path):
     soak = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(soak)
     soak.run(300, int.from_bytes(os.urandom(4), "little"), tmp_path, functions=16)
+
+
+def test_first_number_of_numpy_in_a_process(fresh, path):
+    done = fresh("""
+        import numpy as np
+        from drupe import native
+        out = np.zeros(1, np.int32)
+        native.load(%r, "host").divide(np.int32(42), np.int32(2), out)
+        print(out)
+    """ % str(path))
+    assert done.stdout == "[21]\n", done.stderr
+
+
+def test_why_an_argument_is_refused_is_told_whatever_was_raised(library):
+    library.declare("nothing", "void(const char *text)")
+    with pytest.raises(ValueError, match=r"nothing\(\), argument 1.*surrogates"):
+        library.nothing("\ud800")
+    with pytest.raises(ValueError, match="cannot include dtype 'M'"):
+        library.function("nothing")(np.zeros(1, "M8[s]"))
+
+
+def test_paths_and_queues_that_are_none(path):
+    with pytest.raises(ValueError, match="NUL"):
+        native.load(str(path) + "\0x")
+    with pytest.raises(TypeError, match="queue must be a drupe.Queue, not int"):
+        native.load(path, queue=5)
+    assert native.load(os.fsencode(path)).path == str(path)
+
+
+def test_result_that_cannot_be_written(library):
+    out = np.zeros(1, np.int8)
+    out.flags.writeable = False
+    with pytest.raises(TypeError, match="array of one int8 that can be written"):
+        library.function("small", "signed char(int)")(1, result=out)
+
+
+def test_functions_of_a_text_whose_types_are_not_known_are_not_called_by_address(tmp_path):
+    text = """
+        #define N 4
+        typedef double real;
+        typedef real element;
+        typedef struct { int x; } point;
+        void known(element *x, long n, real a) { for (long i = 0; i < n; i++) x[i] = a; }
+        void sized(double x[N], long n) { x[0] = n; }
+        void pointers(point *p, point *q) { }
+        void mixed(point *p, long n) { }
+        #if 1
+        void twice(int n) { }
+        #else
+        void twice(double n) { }
+        #endif
+    """
+    library = native.load(_compile.build(text, target=tmp_path / "libtext.so")[0], "host")
+    made, left = _compile.bind(library, text)
+    assert {name: one.arguments for name, one in made.items()} == {
+        "known": ("double *x", "long n", "double a"), "sized": ("double x[]", "long n"), "pointers": None}
+    assert set(left) == {"mixed", "twice"} and "more than once" in left["twice"]
+    assert "'point' is no type" in left["mixed"]
+    x = np.zeros(4)
+    made["known"](x, 3, 2.5)
+    made["sized"](x[3:], 7)
+    assert x.tolist() == [2.5, 2.5, 2.5, 7.0]

@@ -322,3 +322,23 @@ def test_invoke(stream, library):
         stream.invoke(len, x)
     with pytest.raises(TypeError, match="argument 3"):
         stream.invoke(library.axpy_plain, 6, 3.0, object(), plain)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_operands_of_fewer_dimensions(order):
+    stream = native.stream("host")
+    a, row = np.asarray(np.arange(9.0).reshape(3, 3), order=order), np.array([10.0, 20.0, 30.0])
+    for other in (row, stream.bind(row), row.reshape(3, 1), stream.bind(row.reshape(3, 1))):
+        plain = other if isinstance(other, np.ndarray) else other.array
+        x = stream.bind(a.copy(order))
+        for result, expected in ((x + other, a + plain), (x - other, a - plain)):
+            result.update_host()
+            stream.sync()
+            np.testing.assert_array_equal(result.array, expected)
+        x += other
+        x.update_host()
+        stream.sync()
+        np.testing.assert_array_equal(x.array, a + plain)
+    if order == "F":
+        with pytest.raises(ValueError, match="takes no operand of 3"):
+            stream.bind(a) + np.ones((2, 3, 3))

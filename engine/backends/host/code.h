@@ -91,10 +91,12 @@ drupe_status drupe_host_code_table(const char *text, size_t size, bool quick,
                                    drupe_text *out) DRUPE_MUST_CHECK;
 
 /* ctext_groups.c: the beginning of a text whose kernels have groups, and a kernel's loop over them; `values`
- * and `call` are where its arguments are, and how they are passed on. */
+ * and `call` are where its arguments are, and how they are passed on. Blank a `local` out of a parameter:
+ * whether there was one. */
 drupe_status drupe_host_groups_begin(const size_t block[3], drupe_text *out) DRUPE_MUST_CHECK;
 void drupe_host_groups_loop(drupe_text *loop, const char *name, const size_t block[3], const char *values,
                             const char *call);
+bool drupe_host_groups_local(char *text);
 
 /* A program's options. The words lie in `text`, which is to be freed, on failure as well. */
 typedef struct drupe_host_options {

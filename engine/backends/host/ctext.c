@@ -216,24 +216,12 @@ static drupe_status refuse_param(const char *kernel, size_t index, const char *w
                            why);
 }
 
-/* Past a `local` at its beginning. */
-static bool take_local(char **text)
-{
-    int length = 0;
-    if ((sscanf(*text, " local%n", &length) != 0 || !length) &&
-        (sscanf(*text, " __local%n", &length) != 0 || !length))
-        return false;
-    if (is_word((*text)[length])) return false;
-    *text += length;
-    return true;
-}
-
 /* "const float *restrict x" into its type and its name. */
 static drupe_status split_param(const scan *s, const char *kernel, size_t index, char *text, param *p)
 {
     static const char *const opencl[] = {"global", "__global", "local", "__local", "constant", "__constant"};
     char first[16];
-    p->local = s->block && take_local(&text);
+    p->local = s->block && drupe_host_groups_local(text);
     if (!p->local && sscanf(text, " %15[A-Za-z0-9_]", first) == 1) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(opencl); i++) {
             if (strcmp(first, opencl[i]) != 0) continue;
@@ -460,7 +448,30 @@ static drupe_status read_kernel(scan *s, size_t begin)
     return status;
 }
 
-/* A kernel, or OpenCL C, or nothing of interest. */
+/* Whether what follows the word `local` is a pointer to memory of the group, which is a pointer like any
+ * other; else it is such memory itself. */
+static bool points(scan *s)
+{
+    const size_t begin = s->at;
+    while (s->at < s->size) {
+        if (skip_comment(s)) continue;
+        if (!is_word(s->text[s->at]) && !isspace((unsigned char)s->text[s->at])) break;
+        s->at++;
+    }
+    const bool found = begins(s, "*") || begins(s, ")") || begins(s, "(*");
+    s->at = begin;
+    return found;
+}
+
+static void read_local(scan *s, size_t begin)
+{
+    if (!points(s)) return;
+    copy_until(s, begin);
+    drupe_text_printf(s->out, "%*s", (int)(s->at - begin), "");
+    s->copied = s->at;
+}
+
+/* A kernel, or OpenCL C, or memory of the group, or nothing of interest. */
 static drupe_status read_word(scan *s)
 {
     size_t begin, length = next_word(s, &begin);
@@ -469,6 +480,8 @@ static drupe_status read_word(scan *s)
                                "This is OpenCL C ('__kernel'), not C. Build it for "
                                "drupe.Device(\"opencl:cpu\"), which uses the same processor.");
     }
+    if (s->block && (word_is(s, begin, length, "local") || word_is(s, begin, length, "__local")))
+        read_local(s, begin);
     return s->depth == 0 && word_is(s, begin, length, "kernel") ? read_kernel(s, begin) : DRUPE_OK;
 }
 

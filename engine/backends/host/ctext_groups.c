@@ -1,6 +1,8 @@
 /* C kernels with groups: what their text has beside that of others. ctext.c reads the text. */
 #include "backends/host/code.h"
 #include "backends/host/groups.h"
+#include <ctype.h>
+#include <string.h>
 
 /* What kernels with groups have beside that. A group runs on one thread, so its local memory is the thread's.
  */
@@ -11,6 +13,7 @@ static const char prelude[] =
     "#define mem_fence(d) __atomic_thread_fence(5)\n"
     "#define read_mem_fence(d) __atomic_thread_fence(2)\n"
     "#define write_mem_fence(d) __atomic_thread_fence(3)\n"
+    "#define local static __thread\n#define __local static __thread\n"
     "#define CLK_LOCAL_MEM_FENCE 1\n"
     "#define CLK_GLOBAL_MEM_FENCE 2\n"
     "#define get_local_id(d) ((get_global_id(d) - get_global_offset(d)) % get_local_size(d))\n"
@@ -30,6 +33,20 @@ drupe_status drupe_host_groups_begin(const size_t block[3], drupe_text *out)
                       "%s#define get_local_size(d) ((d) == 0 ? %zu : (d) == 1 ? %zu : (d) == 2 ? %zu : 1)\n",
                       prelude, x, y, z);
     return DRUPE_OK;
+}
+
+bool drupe_host_groups_local(char *text)
+{
+    for (char *at = text; *at; at++) {
+        if (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')) continue;
+        const size_t length = strspn(at, "_abcdefghijklmnopqrstuvwxyz");
+        const bool found =
+            (length == 5 && memcmp(at, "local", 5) == 0) || (length == 7 && memcmp(at, "__local", 7) == 0);
+        if (!found || isalnum((unsigned char)at[length])) continue;
+        memset(at, ' ', length);
+        return true;
+    }
+    return false;
 }
 
 /* A loop over groups, and a function for each work-item. */

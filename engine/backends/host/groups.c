@@ -2,14 +2,18 @@
  *
  * A barrier switches to the next work-item of the group that has not come there. One that ends without having
  * met a barrier leaves its stack to the next, so a kernel that meets none costs little more than a loop.
- * Stacks belong to the thread, which keeps them; below each lies a page that faults. A fault leaves the group
- * where it is: the thread goes on elsewhere, and the next group begins anew. */
+ * Stacks belong to the thread, which keeps them; below each lies a page that faults. Each such page costs the
+ * process two mappings, of which systems allow some 65,000. So their number is limited, and stacks without
+ * one have a mark at their end, which is looked at whenever a work-item stops. A fault leaves the group where
+ * it is: the thread goes on elsewhere, and the next group begins anew. */
 #include "backends/host/groups.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define STACK_BYTES ((size_t)64 << 10)
+#define MOST_GUARDS ((size_t)8 << 10) /* pages that fault, of all threads */
+#define MARK        UINT64_C(0x9e3779b97f4a7c15)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ON_ANY_STACK __attribute__((no_sanitize("address", "thread")))
@@ -26,11 +30,12 @@
 typedef struct group {
     char *stacks; /* mapped: `room` of them, each with its page */
     size_t room;
+    bool guarded;  /* by pages that fault */
+    bool full;     /* a work-item has gone over the mark */
     void **places; /* of those that wait at a barrier: their stack pointers, by number */
     bool *over;
     void *home; /* the stack pointer of the loop over them */
     size_t now; /* whose turn it is */
-    bool waits; /* it came to a barrier */
     drupe_host_item_fn item;
     void *user;
 } group;
@@ -38,6 +43,7 @@ typedef struct group {
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local group *here;
+static _Atomic(size_t) guards;
 
 /* --- Switching -------------------------------------------------------------------------------------------
  */
@@ -90,7 +96,6 @@ ON_ANY_STACK static void begin_item(void)
         void *place;
         all->item(all->user, all->now);
         all->over[all->now] = true;
-        all->waits = false;
         drupe_host_switch(&place, all->home);
     }
 }
@@ -98,23 +103,26 @@ ON_ANY_STACK static void begin_item(void)
 ON_ANY_STACK void drupe_host_group_barrier(void)
 {
     group *all = here;
-    all->waits = true;
     drupe_host_switch(&all->places[all->now], all->home);
+}
+
+static size_t stack_step(void)
+{
+    return STACK_BYTES + drupe_page_size();
 }
 
 /* A stack on which begin_item() is about to begin. */
 static void *fresh_stack(group *all, size_t i)
 {
 #ifdef STACK_SAVED
-    const size_t step = STACK_BYTES + drupe_page_size();
-    void **top = (void **)(all->stacks + (i + 1) * step);
+    void **top = (void **)(all->stacks + (i + 1) * stack_step());
     void (*first)(void) = begin_item;
-    top -= STACK_SAVED + 3 - STACK_SAVED % 2; /* begin_item() finds it as a call leaves it */
 #if defined(__x86_64__)
+    top -= STACK_SAVED + 1; /* as a call leaves it: 8 bytes below a multiple of 16 */
     memset(top, 0, STACK_SAVED * sizeof *top);
     memcpy(&top[6], &first, sizeof first);
 #else
-    top -= (uintptr_t)top / sizeof *top % 2;
+    top -= STACK_SAVED;
     memset(top, 0, STACK_SAVED * sizeof *top);
     memcpy(&top[11], &first, sizeof first);
 #endif
@@ -130,7 +138,9 @@ static void *fresh_stack(group *all, size_t i)
 
 static void unmap(group *all)
 {
-    if (all->stacks) munmap(all->stacks, all->room * (STACK_BYTES + drupe_page_size()));
+    if (all->stacks) munmap(all->stacks, all->room * stack_step());
+    if (all->guarded) atomic_fetch_sub(&guards, all->room);
+    all->guarded = false;
     free(all->places);
     free(all->over);
     all->stacks = NULL;
@@ -150,22 +160,40 @@ static void make_key(void)
     (void)pthread_key_create(&key, forget);
 }
 
+/* Pages that fault, or marks where there are too many such pages. The system may refuse some of them. */
+static void guard(group *all)
+{
+    const size_t count = all->room, step = stack_step(), page = drupe_page_size();
+    bool good = atomic_fetch_add(&guards, count) + count <= MOST_GUARDS;
+    for (size_t i = 0; good && i < count; i++) good = mprotect(all->stacks + i * step, page, PROT_NONE) == 0;
+    all->guarded = good;
+    if (good) return;
+    atomic_fetch_sub(&guards, count);
+    (void)mprotect(all->stacks, count * step, PROT_READ | PROT_WRITE);
+}
+
+static uint64_t *mark_of(const group *all, size_t stack)
+{
+    return (uint64_t *)(all->stacks + stack * stack_step());
+}
+
 /* Room for so many work-items. False without memory. */
 static bool make_room(group *all, size_t count)
 {
     if (all->room >= count) return true;
     unmap(all);
-    const size_t page = drupe_page_size(), step = STACK_BYTES + page;
-    void *stacks = mmap(NULL, count * step, PROT_READ | PROT_WRITE,
+    void *stacks = mmap(NULL, count * stack_step(), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED) return false;
     all->stacks = stacks;
     all->room = count;
     all->places = calloc(count, sizeof *all->places);
     all->over = calloc(count, sizeof *all->over);
-    bool good = all->places && all->over;
-    for (size_t i = 0; good && i < count; i++) good = mprotect(all->stacks + i * step, page, PROT_NONE) == 0;
-    if (!good) unmap(all);
+    const bool good = all->places && all->over;
+    if (good)
+        guard(all);
+    else
+        unmap(all);
     return good;
 }
 
@@ -185,32 +213,78 @@ static group *group_of_thread(size_t count)
 /* --- Groups ----------------------------------------------------------------------------------------------
  */
 
+static size_t stack_of(const group *all, const void *place)
+{
+    return (size_t)((const char *)place - all->stacks) / stack_step();
+}
+
+/* Let a work-item go on, on this stack. One that has used up a stack without a page that faults has written
+ * over that of another one: nothing that the group does is right then. */
+static void turn_on_mark(group *all, size_t i, size_t stack, void *place)
+{
+    all->now = i;
+    drupe_host_switch(&all->home, place);
+    const bool inside = all->over[i] || stack_of(all, all->places[i]) == stack;
+    if (inside && *mark_of(all, stack) == MARK) return;
+    all->full = true;
+    __builtin_trap();
+}
+
+/* Let a work-item that has come to a barrier go on. */
+static inline void turn_again(group *all, size_t i)
+{
+    void *place = all->places[i];
+    if (!all->guarded) {
+        turn_on_mark(all, i, stack_of(all, place), place);
+        return;
+    }
+    all->now = i;
+    drupe_host_switch(&all->home, place);
+}
+
+/* Let a work-item begin. */
+static inline void turn_first(group *all, size_t i, size_t stack)
+{
+    void *place = fresh_stack(all, stack);
+    if (!all->guarded) {
+        *mark_of(all, stack) = MARK;
+        turn_on_mark(all, i, stack, place);
+        return;
+    }
+    all->now = i;
+    drupe_host_switch(&all->home, place);
+}
+
 bool drupe_host_group_run(drupe_host_item_fn item, void *user, size_t count)
 {
     group *all = group_of_thread(count);
     if (!all) return false;
     all->item = item;
     all->user = user;
+    all->full = false;
     size_t stack = 0, left = count;
-    void *place = fresh_stack(all, 0);
     for (size_t i = 0; i < count; i++) {
-        all->now = i;
         all->over[i] = false;
-        drupe_host_switch(&all->home, place);
-        if (all->over[i]) {
-            left--;
-            place = fresh_stack(all, stack); /* what it left there is over */
-        } else if (i + 1 < count) {
-            place = fresh_stack(all, ++stack);
-        }
+        turn_first(all, i, stack);
+        if (all->over[i])
+            left--; /* what it left there is over */
+        else
+            stack++;
     }
     while (left) {
         for (size_t i = 0; i < count; i++) {
             if (all->over[i]) continue;
-            all->now = i;
-            drupe_host_switch(&all->home, all->places[i]);
+            turn_again(all, i);
             if (all->over[i]) left--;
         }
     }
     return true;
+}
+
+bool drupe_host_group_full(uintptr_t address)
+{
+    const group *all = here;
+    if (!all || !all->stacks || all->full) return all && all->full;
+    const uintptr_t at = address - (uintptr_t)all->stacks;
+    return at < all->room * stack_step() && at % stack_step() < drupe_page_size();
 }

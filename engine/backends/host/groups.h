@@ -19,5 +19,7 @@ bool drupe_host_groups_possible(void);
 bool drupe_host_group_run(drupe_host_item_fn item, void *user, size_t count);
 /* Wait until all others of the group have come to a barrier, or have ended. */
 void drupe_host_group_barrier(void);
+/* After a fault of the calling thread at this address in a group: whether a work-item's stack was full. */
+bool drupe_host_group_full(uintptr_t address);
 
 #endif

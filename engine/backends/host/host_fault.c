@@ -8,6 +8,7 @@
  * one with a kernel in C that faults in its own code, unless that calls what nobody knows (imports.c).
  * Otherwise the thread is lost, and a new one takes its place under the same number. */
 #include "backends/host/code.h"
+#include "backends/host/groups.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -84,12 +85,14 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
         snprintf(where, sizeof where, " in the work-%s %zu to %zu of %zu", task->groups ? "groups" : "items",
                  atomic_load(&worker->begin), atomic_load(&worker->end) - 1, task->items);
     }
-    drupe_error_set_native(
-        status, "host", fault->signal, NULL,
-        "%she %s%s%s faulted%s: %s. The host device works on. Check the sizes and pointers that the work was "
-        "given; with drupe.checked(): finds whose memory it was.",
-        status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", kinds[task->kind], name ? name : "",
-        name ? "'" : "", where, what);
+    const bool full = name && task->groups && drupe_host_group_full((uintptr_t)fault->address);
+    drupe_error_set_native(status, "host", fault->signal, NULL,
+                           "%she %s%s%s faulted%s: %s%s. The host device works on. Check the sizes and "
+                           "pointers that the work was "
+                           "given; with drupe.checked(): finds whose memory it was.",
+                           status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", kinds[task->kind],
+                           name ? name : "", name ? "'" : "", where, what,
+                           full ? "; its variables do not fit on the stack of a work-item, 64 KiB" : "");
     return drupe_host_error_copy(drupe_error_last());
 }
 

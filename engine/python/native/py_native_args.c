@@ -11,14 +11,23 @@ static const drupe_py_native_param *param_of(const drupe_py_native_call *call, s
     return call->function->declared ? &call->function->params[i] : NULL;
 }
 
-/* Put the function and the argument in front of the exception that is set. */
+/* Put the function and the argument in front of the exception that is set. One that is made of other things
+ * than a text, as an object's own may be, becomes the nearest that is. */
 static bool fail(const drupe_py_native_call *call, size_t i)
 {
     const drupe_py_native_param *param = param_of(call, i);
     PyObject *exception = drupe_py_exception_take();
-    PyErr_Format((PyObject *)Py_TYPE(exception), "%s(), argument %zu%s%s%s: %S",
-                 drupe_native_function_name(call->function->function), i + 1, param ? " (" : "",
-                 param ? param->text : "", param ? ")" : "", exception);
+    PyObject *const kinds[] = {PyExc_OverflowError, PyExc_TypeError, PyExc_ValueError, PyExc_BufferError};
+    PyObject *kind = NULL;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !kind; k++)
+        if (PyErr_GivenExceptionMatches(exception, kinds[k])) kind = kinds[k];
+    if (!kind) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        Py_DECREF(exception);
+        return false;
+    }
+    PyErr_Format(kind, "%s(), argument %zu%s%s%s: %S", drupe_native_function_name(call->function->function),
+                 i + 1, param ? " (" : "", param ? param->text : "", param ? ")" : "", exception);
     Py_DECREF(exception);
     return false;
 }
@@ -172,6 +181,8 @@ static bool buffer_view(drupe_py_native_call *call, size_t i, PyObject *object, 
         return fail(call, i);
     }
     PyErr_Clear();
+    if (PyObject_GetBuffer(object, view, PyBUF_FULL_RO) != 0) return fail(call, i); /* it says why */
+    PyBuffer_Release(view);
     PyErr_SetString(PyExc_ValueError,
                     "its elements do not lie side by side: pass a contiguous copy, such as "
                     "numpy.ascontiguousarray(x), and assign it back if the function writes it");
@@ -240,14 +251,13 @@ static drupe_dtype dtype_of_number(drupe_py_native_call *call, PyObject *object)
     if (PyLong_Check(object)) return DRUPE_INT64;
     if (PyFloat_CheckExact(object)) return DRUPE_FLOAT64;
     if (PyComplex_CheckExact(object)) return DRUPE_COMPLEX128;
-    PyObject *generic = call->state->numpy_generic;
     drupe_dtype dtype = DRUPE_DTYPE_NONE;
     drupe_scalar scalar;
     if (drupe_py_scalar_arg(call->state, object, &scalar) <= 0) {
         PyErr_Clear();
         return DRUPE_DTYPE_NONE;
     }
-    if (generic) {
+    if (call->state->numpy_generic) { /* since it was looked at, if not before */
         PyObject *type = PyObject_GetAttrString(object, "dtype");
         if (!type || !drupe_py_dtype_arg(call->state, type, &dtype)) PyErr_Clear();
         Py_XDECREF(type);
@@ -481,8 +491,11 @@ bool drupe_py_native_result(drupe_py_native_call *call, PyObject *object)
     if (!keepalive) return false;
     call->keepalives[call->nkeepalives++] = keepalive;
     Py_buffer *view = &keepalive->view;
-    if (PyObject_GetBuffer(object, view, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE) < 0)
-        return false;
+    if (PyObject_GetBuffer(object, view, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+        PyErr_Clear();
+        return result_refuse(call, " that can be written");
+    }
     if (view->len == 0 || dtype_of_view(view) != call->function->result) return result_refuse(call, "");
     call->borrows = true;
     call->result = view->buf;

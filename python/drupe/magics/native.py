@@ -85,7 +85,7 @@ class Native(Magic):
         except (drupe.DeviceError, OSError) as error:
             raise UsageError("%s: %s" % (self.title, one_line(error))) from None
         built.library = library
-        built.functions = _compile.bind(library, built.source, built.language)
+        built.functions, built.left = _compile.bind(library, built.source, built.language)
         self.shell.user_ns.update(built.functions)
         if options.name:
             self.shell.user_ns[options.name] = library
@@ -101,20 +101,22 @@ class Built(Result):
         self.source = source
         self.seconds = seconds
         self.functions = {}
+        self.left = {}  # why functions are not bound
         self.diagnostics = diagnose.read(log, source)
 
     @property
     def _head(self):
         head = "%s in %s, built in %s" % (render.count(len(self.functions), "function"), self.language.capitalize(),
                                           render.seconds(self.seconds))
-        if self.library is not None and not self.functions:
+        if self.library is not None and not self.functions and not self.left:
             head += '; in C++ write extern "C" before functions' if self.language == "c++" else ""
         return head
 
     @property
     def _signatures(self):
         return ["%s(%s)" % (name, "by address" if one.arguments is None else ", ".join(one.arguments))
-                for name, one in self.functions.items()]
+                for name, one in self.functions.items()] + [
+                    "%s is not bound: %s" % one for one in self.left.items()]
 
     def text(self, columns=WIDTH):
         return "\n".join([self._head, *("  " + one for one in self._signatures),
@@ -129,4 +131,5 @@ class Built(Result):
     def data(self):
         return {"language": self.language, "seconds": self.seconds,
                 "functions": [{"name": name, "arguments": one.arguments} for name, one in self.functions.items()],
+                "not_bound": self.left,
                 "warnings": [one.data() for one in self.diagnostics]}

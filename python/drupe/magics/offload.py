@@ -74,6 +74,7 @@ class _Move:
         self.before = {name: self.names[name] for name in dict.fromkeys(given + wanted) if name in self.names}
         self.went = self.came = 0  # bytes
         self.event = None
+        self._late = []  # (array, what it gets): arrays whose elements do not lie side by side
         for name in given:
             if name not in self.before:
                 raise UsageError("%s: there is no variable %r" % (self.title, name))
@@ -113,8 +114,15 @@ class _Move:
         events = [self._back(name, one) for name, one in made.items()]
         self.event = self.device.queue.barrier(wait_for=[one for one in events if one is not None])
         if not asynchronous:
-            self.event.wait()
+            self.wait()
         return value
+
+    def wait(self):
+        """Wait until all is back."""
+        self.event.wait()
+        while self._late:
+            there, brought = self._late.pop()
+            there[...] = brought
 
     def _wanted(self, name):
         if name not in self.names:
@@ -130,9 +138,12 @@ class _Move:
             return None
         there = self.before.get(name)
         fits = (isinstance(there, self.numpy.ndarray) and there.shape == tuple(value.shape)
-                and there.dtype == value.dtype.name and there.flags.c_contiguous and there.flags.writeable)
-        target = there if fits else self.numpy.empty(tuple(value.shape), value.dtype.name)
-        self.names[name] = target
+                and there.dtype == value.dtype.name and there.flags.writeable)
+        direct = fits and there.flags.c_contiguous
+        target = there if direct else self.numpy.empty(tuple(value.shape), value.dtype.name)
+        if fits and not direct:
+            self._late.append((there, target))
+        self.names[name] = there if fits else target
         self.came += target.nbytes
         if not target.nbytes:
             return None
@@ -146,12 +157,13 @@ class Moved(Result):
 
     def __init__(self, move, seconds):
         self.event, self.device, self.seconds = move.event, move.device, seconds
+        self._move = move
         self.went, self.came = move.went, move.came
         self._given, self._wanted = move.given, move.wanted
 
     def wait(self):
         """Wait until the arrays have come back."""
-        self.event.wait()
+        self._move.wait()
 
     def text(self, columns=WIDTH):
         parts = [self.device.filter_string]

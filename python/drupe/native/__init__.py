@@ -40,7 +40,10 @@ class Library:
         if device is not None:
             queue = device if isinstance(device, _engine.Queue) else _engine.Device(device).queue
         _check_device(queue)
-        self._library = _open(os.fspath(path), queue)
+        path = os.fsdecode(path)
+        if "\0" in path:
+            raise ValueError("the path of a library has a NUL in it: %r" % path)
+        self._library = _open(path, queue)
 
     def declare(self, name, signature):
         """Say what a function takes, and get the function, which is `library.NAME` from now on.
@@ -88,6 +91,8 @@ class Library:
 
 
 def _check_device(queue):
+    if queue is not None and not hasattr(queue, "device"):
+        raise TypeError("queue must be a drupe.Queue, not %s" % type(queue).__name__)
     if queue is not None and queue.device.device_type.name != "cpu":
         raise _engine.UnsupportedError("functions of a library run on the host, and %s is another device: give a CPU, "
                                        'such as "host"' % queue.device.filter_string)

@@ -21,9 +21,12 @@ _PACKAGES = {"c": "gcc", "c++": "g++", "fortran": "gfortran"}
 _HIDDEN = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
                      re.S | re.M)
 _FUNCTION = re.compile(r"([\w\s*]*?[\s*])([A-Za-z_]\w*)\s*\(([^()]*)\)\s*\{")
+_TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+([A-Za-z_]\w*)\s*;")
 _SUBROUTINE = re.compile(r"^[ \t]*(?:pure[ \t]+|recursive[ \t]+)*subroutine[ \t]+(\w+)[ \t]*(?:\([^)]*\))?([^\n!]*)",
                          re.I | re.M)
 _BOUND = re.compile(r"bind\s*\(\s*c\s*(?:,\s*name\s*=\s*[\"'](\w+)[\"']\s*)?\)", re.I)
+_LINKER = re.compile(r"^(?:\S*/)?(?:ld|ld\.\w+): (?!warning)", re.M)
+_LINKER_END = re.compile(r"^collect2: .*\n?|^clang[^:\n]*: error: linker command failed.*\n?", re.M)
 _folder = None  # removed when the process ends
 
 
@@ -65,8 +68,11 @@ def build(text, language="c", *, options=(), libraries=(), target=None):
         raise RuntimeError("the compiler did not end within %d seconds" % _TIMEOUT) from None
     if run.returncode == 0:
         return str(target.absolute()), run.stderr
-    error = _engine.BuildError("%s found errors:\n%s" % (words[0], run.stderr.strip()))
-    error.log = run.stderr
+    log = _LINKER.sub("ld: error: ", run.stderr)
+    if log != run.stderr:
+        log = _LINKER_END.sub("", log)
+    error = _engine.BuildError("%s found errors:\n%s" % (words[0], log.strip()))
+    error.log = log
     raise error
 
 
@@ -113,19 +119,39 @@ def _subroutines(text):
 
 
 def bind(library, text, language="c"):
-    """{name: function} of what the text defines and the library has; declared by their prototypes where these say
-    enough."""
-    from drupe.native._declare import declaration
-
-    made = {}
+    """{name: function} of what the text defines and the library has, declared by their prototypes, and {name: why} of
+    functions that are left out: by address would be wrong for parameters that go by value."""
+    made, left = {}, {}
     for name, symbol, prototype in functions(text, language):
         try:
-            declared = None if prototype is None else declaration(prototype)
-        except (ValueError, TypeError):
-            declared = None
-        try:
-            made[name] = _engine._NativeFunction(library._library, symbol, declared)
+            declared = None if prototype is None else _declared(prototype, text)
+            function = _engine._NativeFunction(library._library, symbol, declared)
         except AttributeError:
             continue
-        library.__dict__[name] = made[name]
-    return made
+        except ValueError as error:
+            left[name] = str(error)
+            continue
+        if name in made and made[name].arguments != function.arguments:
+            left[name] = "it is defined more than once, with different parameters"
+        made[name] = function
+    made = {name: function for name, function in made.items() if name not in left}
+    library.__dict__.update(made)
+    return made, left
+
+
+def _declared(prototype, text):
+    """The declaration of a prototype; None where it is not understood, and all parameters are addresses."""
+    from drupe.native._declare import declaration
+
+    for types, name in reversed(_TYPEDEF.findall(_outside(text))):
+        prototype = re.sub(r"\b%s\b(?!\s*[(,)\[])" % name, types, prototype)
+    try:
+        return declaration(prototype)
+    except ValueError:
+        try:
+            return declaration(re.sub(r"\[[^\]]*\]", "[]", prototype))  # sizes that only the compiler knows
+        except ValueError:
+            params = prototype[prototype.index("(") + 1:prototype.rindex(")")]
+            if all("*" in one or "[" in one for one in params.split(",")):
+                return None
+            raise

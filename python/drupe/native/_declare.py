@@ -5,8 +5,9 @@ any elements of one byte do, least number of elements, which parameters multiply
 import ctypes
 import re
 
-_TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(\d+)|(\S))")
+_TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|([0-9]+)|(\S))")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+_MOST_ELEMENTS = 2**63 - 1
 _POINTERS = ctypes.sizeof(ctypes.c_void_p)
 _SIZES = {"char": 1, "short": ctypes.sizeof(ctypes.c_short), "int": ctypes.sizeof(ctypes.c_int),
           "long": ctypes.sizeof(ctypes.c_long), "longlong": ctypes.sizeof(ctypes.c_longlong)}
@@ -20,7 +21,8 @@ for _bits in (8, 16, 32, 64):
         _NAMED["%sint%d_t" % (_sign, _bits)] = "%sint%d" % (_sign, _bits)
         _NAMED["%sint%d" % (_sign, _bits)] = "%sint%d" % (_sign, _bits)
 _NAMED.update({"float32": "float32", "float64": "float64", "complex64": "complex64", "complex128": "complex128"})
-_QUALIFIERS = {"const", "restrict", "__restrict", "__restrict__", "volatile", "register", "extern", "static", "struct"}
+_QUALIFIERS = {"const", "restrict", "__restrict", "__restrict__", "volatile", "register", "extern", "static", "inline",
+               "__inline", "struct"}
 _WORDS = {"signed", "unsigned", "char", "short", "int", "long", "float", "double", "complex", "_Complex", "void",
           *_NAMED}
 _REFUSED = {"struct": "structures", "union": "unions", "enum": "enumerations (write int)", "half": "half floats",
@@ -31,18 +33,25 @@ def declaration(signature):
     """What _engine._NativeFunction takes, of a prototype or a sequence of types."""
     if isinstance(signature, str):
         return _Prototype(signature).read()
+    if isinstance(signature, (bytes, bytearray)) or not hasattr(signature, "__iter__"):
+        raise TypeError("a declaration is a prototype in C or a sequence of types, not %s" % type(signature).__name__)
     return None, tuple(_type(one, index) for index, one in enumerate(signature))
 
 
 def _type(given, index):
     """A parameter of a sequence: text in C, a data type, a type of Python or of ctypes."""
     if isinstance(given, str) and not _is_dtype_name(given):
-        return _Prototype("void(%s)" % given).read()[1][0]
+        params = _Prototype("void(%s)" % given).read()[1]
+        if len(params) != 1:
+            raise ValueError("parameter %d: %r is not one type; a sequence has one for each parameter"
+                             % (index + 1, given))
+        return params[0]
     if isinstance(given, type) and issubclass(given, ctypes._SimpleCData):
         return _ctypes(given)
     if isinstance(given, type) and issubclass(given, ctypes._Pointer):
         return _pointer(_dtype(given._type_), "%s *" % given._type_.__name__)
-    name = {int: "int64", float: "float64", complex: "complex128", bool: "bool"}.get(given)
+    name = next((name for one, name in ((int, "int64"), (float, "float64"), (complex, "complex128"), (bool, "bool"))
+                 if given is one), None)
     if name is None:
         name = _dtype_name(given, index)
     return name, False, False, name, False, 0, ()
@@ -186,9 +195,9 @@ class _Prototype:
 
     def parameter(self):
         begin = self.at
-        dtype, const, char = self.base()
         if self.peek() == ".":
             self.refuse("variable arguments cannot be declared")
+        dtype, const, char = self.base()
         stars, = self.stars()
         if self.peek() == "(":
             self.refuse("pointers to functions are void *")
@@ -216,11 +225,13 @@ class _Prototype:
             self.take()
         while self.peek() != "]":
             word = self.take()
-            if not re.match(r"\w", word):
+            if not re.fullmatch(r"[A-Za-z_]\w*|[0-9]{1,18}", word):
                 self.refuse("sizes are numbers, names of parameters, and products of them")
             factors.append(int(word) if word.isdigit() else word)
             if self.peek() != "]":
                 self.take("*")
+                if self.peek() == "]":
+                    self.refuse("a size ends with a star")
         self.take("]")
         return factors
 
@@ -237,6 +248,8 @@ class _Prototype:
                 self.refuse("%r is no integer" % factor)
             else:
                 factors.append(names[factor])
+        if least > _MOST_ELEMENTS:
+            self.refuse("no array has %d elements" % least)
         if len(factors) > 4:
             self.refuse("a size has at most four names")
         return (*entry, least, tuple(factors))

@@ -398,13 +398,23 @@ class OffloadArray:
     def _operand(self, other):
         """What drupe.array takes for an operand, as the device part lies."""
         if isinstance(other, OffloadArray):
-            same = other.order == self.order or other.ndim < 2
-            return other._device if same else other._device.T
+            same = other.order == self.order and other.ndim == self.ndim
+            return other._device if same else self._lain(other.device_array())
         if isinstance(other, numpy.ndarray) and other.ndim:
-            return _array.asarray(other if self.order == "C" else other.T, queue=self.stream.queue)
+            return _array.asarray(self._lain(other), queue=self.stream.queue)
         if isinstance(other, (bool, int, float, complex, numpy.generic, numpy.ndarray)):
             return other.item() if isinstance(other, (numpy.generic, numpy.ndarray)) else other
         return NotImplemented
+
+    def _lain(self, other):
+        """An array as the device part lies. Axes that broadcasting adds come first, so they come last of transposed
+        ones."""
+        if self.order == "C":
+            return other
+        if other.ndim > self.ndim:
+            raise ValueError("an array of %d dimensions in order \"F\" takes no operand of %d"
+                             % (self.ndim, other.ndim))
+        return other.reshape((1,) * (self.ndim - other.ndim) + tuple(other.shape)).T
 
     def _apply(self, function, other, reflected):
         theirs = self._operand(other)
