@@ -5,7 +5,7 @@ import operator
 from drupe import _engine
 from drupe import array as da
 from drupe.compat.dpctl import memory
-from drupe.compat.dpctl.tensor._calling import ahead, behind
+from drupe.compat.dpctl.tensor._calling import ahead, behind, operand
 from drupe.compat.dpctl.tensor._device import Device, refuse_stream
 from drupe.compat.dpctl.tensor._flags import Flags
 
@@ -56,6 +56,9 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
             nbytes = _extent(shape, lengths, operator.index(offset), dtype.itemsize)
             buffer = _KINDS[buffer](nbytes, **{**options, "queue": queue})
         else:
+            if isinstance(buffer, usm_ndarray):  # its whole memory: offset counts from there, as _element_offset does
+                self._writable = buffer._writable
+                buffer = buffer.usm_data
             buffer = memory.as_usm_memory(buffer)
         strides = _strides_of(shape, "F") if strides is None and order == "F" else strides
         dtype = dtype or default_float(buffer._drupe.device)
@@ -121,7 +124,8 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
     @property
     def __sycl_usm_array_interface__(self):
         """The description that other libraries read."""
-        return {**self._drupe.__sycl_usm_array_interface__, "syclobj": self.sycl_queue}
+        return {**self._drupe.__sycl_usm_array_interface__, "syclobj": self.sycl_queue,
+                "data": (self._drupe.__sycl_usm_array_interface__["data"][0], not self._writable)}
 
     # --- Views ---
 
@@ -184,6 +188,9 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The elements as a capsule of DLPack."""
         refuse_stream(stream)
+        if not self._writable and not copy:
+            raise BufferError("this array is read-only, which Drupe's capsules do not tell: give copy=True, or set "
+                              "flags.writable")
         return self._drupe.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
@@ -235,32 +242,35 @@ def _unary(function):
     return lambda self: ahead(function(self._drupe))
 
 
-def _operand(other):
-    """An operand as Drupe's, or None: numbers and arrays go together, nothing else."""
-    if isinstance(other, numbers.Number):  # NumPy's scalars among them
-        return other
-    found = behind(other)
-    return found if isinstance(found, _engine.Array) else None
-
-
 def _binary(function, swapped=False):
     def operate(self, other):
-        operand = _operand(other)
-        if operand is None:
+        found = operand(other, self._drupe)
+        if found is None:
             return NotImplemented
-        return ahead(function(operand, self._drupe) if swapped else function(self._drupe, operand))
+        return ahead(function(found, self._drupe) if swapped else function(self._drupe, found))
+
+    return operate
+
+
+def _equality(function):
+    """Python answers == and != by itself where both sides decline, so that a list or NumPy's array would be unequal."""
+    def operate(self, other):
+        found = operand(other, self._drupe)
+        if found is None:
+            raise TypeError(f"a usm_ndarray is compared with arrays and numbers, not with {type(other).__name__}")
+        return ahead(function(self._drupe, found))
 
     return operate
 
 
 def _inplace(function):
     def operate(self, other):
-        operand = _operand(other)
-        if operand is None:
+        found = operand(other, self._drupe)
+        if found is None:
             return NotImplemented
         if not self._writable:
             raise ValueError("this array is read-only")
-        self._drupe = function(self._drupe, operand)
+        self._drupe = function(self._drupe, found)
         return self
 
     return operate
@@ -270,7 +280,9 @@ for _name in ("bool", "int", "float", "complex", "index"):
     setattr(usm_ndarray, f"__{_name}__", _number(f"__{_name}__"))
 for _name in ("abs", "invert", "neg", "pos"):
     setattr(usm_ndarray, f"__{_name}__", _unary(getattr(operator, _name)))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+for _name in ("eq", "ne"):
+    setattr(usm_ndarray, f"__{_name}__", _equality(getattr(operator, _name)))
+for _name in ("lt", "le", "gt", "ge"):
     setattr(usm_ndarray, f"__{_name}__", _binary(getattr(operator, _name)))
 for _name in "add and_ floordiv lshift matmul mod mul or_ pow rshift sub truediv xor".split():
     _bare, _function = _name.rstrip("_"), getattr(operator, _name)
