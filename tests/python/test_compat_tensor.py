@@ -523,3 +523,12 @@ def test_the_kind_of_memory_of_results():
         assert function([host, shared]).usm_type == "shared" and function([host, host]).usm_type == "host"
     for function in (dpt.tril, dpt.triu):
         assert function(host).usm_type == "host"
+
+
+def test_new_memory_has_room_for_steps_backwards():
+    x = dpt.usm_ndarray((2, 3), dtype="f4", strides=(-3, 1), buffer="shared", offset=7)
+    x[...] = on([[1, 2, 3], [4, 5, 6]])
+    assert x.strides == (-3, 1) and x._element_offset == 3 and x.usm_data.nbytes == 24
+    assert np.frombuffer(x.usm_data, "f4").tolist() == [4, 5, 6, 1, 2, 3]
+    with pytest.raises(ValueError, match="negative"):
+        dpt.usm_ndarray((2, -3))

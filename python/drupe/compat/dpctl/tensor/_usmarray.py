@@ -27,12 +27,12 @@ def _strides_of(shape, order):
     return tuple(strides if order == "F" else reversed(strides))
 
 
-def _extent(shape, strides, offset, itemsize):
-    """Bytes from the beginning of the memory to the end of the last element."""
+def _reach(shape, strides):
+    """How many elements lie before the first one of an array, and how many behind it."""
     if 0 in shape:
-        return max(offset, 1) * itemsize
-    reach = sum((length - 1) * stride for length, stride in zip(shape, strides) if stride > 0)
-    return (offset + reach + 1) * itemsize
+        return 0, 0
+    steps = [(length - 1) * stride for length, stride in zip(shape, strides)]
+    return -sum(one for one in steps if one < 0), sum(one for one in steps if one > 0)
 
 
 class usm_ndarray:  # noqa: N801 (dpctl's name)
@@ -46,15 +46,17 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
         shape = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
         if order not in ("C", "F"):
             raise ValueError(f"order is 'C' or 'F', not {order!r}")
+        if min(shape, default=0) < 0:
+            raise ValueError(f"lengths must not be negative, and the shape is {shape}")
         options = buffer_ctor_kwargs or {}
         if isinstance(buffer, str):
             if buffer not in _KINDS:
                 raise ValueError(f"buffer is one of {', '.join(_KINDS)} or USM memory, not {buffer!r}")
             queue = Device.create_device(options.get("queue")).sycl_queue
             dtype = _engine.empty((), dtype or default_float(queue._drupe.device), queue=queue._drupe).dtype
-            lengths = strides if strides is not None else _strides_of(shape, order)
-            nbytes = _extent(shape, lengths, operator.index(offset), dtype.itemsize)
-            buffer = _KINDS[buffer](nbytes, **{**options, "queue": queue})
+            # New memory has room for the elements alone; as in dpctl, an offset into it means nothing.
+            offset, behind_it = _reach(shape, strides if strides is not None else _strides_of(shape, order))
+            buffer = _KINDS[buffer]((offset + behind_it + 1) * dtype.itemsize, **{**options, "queue": queue})
         else:
             if isinstance(buffer, usm_ndarray):  # its whole memory: offset counts from there, as _element_offset does
                 self._writable = buffer._writable
