@@ -400,3 +400,38 @@ def test_another_module_in_its_place_is_left_alone(run, tmp_path):
         drupe.compat.disable()
         assert sys.modules["dpctl"] is theirs
     """)
+
+
+def test_helpers_of_the_standard_library_count_for_who_calls_them(run, tmp_path):
+    (tmp_path / "lib/site-packages/helped.py").write_text(textwrap.dedent("""
+        import pkgutil, pydoc, timeit
+        from unittest import mock
+
+        def ways():
+            return (lambda: pkgutil.resolve_name("dpctl.memory"), lambda: timeit.timeit("import dpctl", number=1),
+                    lambda: mock.patch("dpctl.get_devices").__enter__())
+
+        def refused():
+            for way in ways():
+                try:
+                    way()
+                except (ImportError, AttributeError):
+                    continue
+                return False
+            return pydoc.locate("dpctl") is None
+    """))
+    run("""
+        import pkgutil, pydoc, timeit
+        from unittest import mock
+        import drupe.compat
+        drupe.compat.enable()
+        import helped
+        assert helped.refused()
+        assert pkgutil.resolve_name("dpctl.memory").__name__ == "drupe.compat.dpctl.memory"
+        timeit.timeit("import dpctl", number=1)
+        with mock.patch("dpctl.get_devices"):
+            pass
+        assert pydoc.locate("dpctl").__name__ == "drupe.compat.dpctl"
+        import library
+        assert library.names() == []
+    """)

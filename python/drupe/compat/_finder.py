@@ -23,7 +23,9 @@ from drupe.compat import _absent, _provided
 _PARTS = ("site-packages", "dist-packages")
 # Modules whose frames may stand between an import statement and a finder.
 _MACHINERY = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap",
-              "importlib._bootstrap_external", "importlib.util", "drupe.jupyter.late", __name__)
+              "importlib._bootstrap_external", "importlib.util", "drupe.jupyter.late", __name__,
+              # These import what whoever calls them names: help("dpctl"), timeit.timeit("import dpctl").
+              "_sitebuiltins", "pickle", "pkgutil", "pydoc", "timeit", "unittest.mock")
 _DEBUGGER = ("_pydev", "pydev")
 
 _answered = {}  # name, dotted or not: the module in drupe.compat. Those below it are not in it
@@ -47,9 +49,10 @@ def _is_installed(file):
 
 
 def _tells(names):
-    """Whether globals tell whose code it is: by a file, or since they are those of __main__."""
+    """Whether globals tell who imports: by a file, or since they are those of __main__."""
     name = names.get("__name__")
-    return name == "__main__" or isinstance(name, str) and isinstance(names.get("__file__"), str)
+    return name == "__main__" or (isinstance(name, str) and isinstance(names.get("__file__"), str)
+                                  and name not in _MACHINERY and not name.startswith(_DEBUGGER))
 
 
 def _is_program(names):
@@ -62,9 +65,7 @@ def _importer():
     dictionary of its own counts for who runs it."""
     frame, before = sys._getframe(2), getattr(builtins.__import__, "__code__", None)
     while frame is not None:
-        name = frame.f_globals.get("__name__")
-        machinery = name in _MACHINERY or frame.f_code is before  # whoever has come before __import__
-        if _tells(frame.f_globals) and not machinery and not name.startswith(_DEBUGGER):
+        if _tells(frame.f_globals) and frame.f_code is not before:  # which somebody has put before __import__
             return frame.f_globals
         frame = frame.f_back
     return None
