@@ -64,7 +64,8 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
             buffer = memory.as_usm_memory(buffer)
         strides = _strides_of(shape, "F") if strides is None and order == "F" else strides
         dtype = dtype or default_float(buffer._drupe.device)
-        self._drupe = _engine._array_over(buffer._drupe, dtype, shape, strides, operator.index(offset))
+        self._drupe = _engine._array_over(buffer._drupe, dtype, shape, strides, operator.index(offset),
+                                           buffer.sycl_queue._drupe)
         self._namespace = array_namespace
 
     @classmethod
@@ -108,7 +109,9 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
     @property
     def usm_data(self):
         """Its memory."""
-        return memory._Memory._of(self._drupe.usm_data)
+        found = memory._Memory._of(self._drupe.usm_data)
+        found._placed = self._drupe.queue
+        return found
 
     @property
     def _element_offset(self):
