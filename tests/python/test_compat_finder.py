@@ -435,3 +435,17 @@ def test_helpers_of_the_standard_library_count_for_who_calls_them(run, tmp_path)
         import library
         assert library.names() == []
     """)
+
+
+def test_a_module_that_is_absent_is_not_found(run):
+    """It says what to write, in the class of errors that programs catch."""
+    run("""
+        import drupe.compat
+        drupe.compat.enable()
+        try:
+            import dpctl.tensor.linalg
+        except ModuleNotFoundError as error:
+            assert error.name == "dpctl.tensor.linalg" and "drupe.array" in str(error)
+        else:
+            raise AssertionError("found")
+    """)

@@ -154,7 +154,10 @@ class _First:
         if not root or sys.modules.get(root) is not sys.modules.get(_answered[root]):
             return None
         below = _answered[root] + name[len(root):]
-        return _spec(name, below) if importlib.util.find_spec(below) is not None else None
+        try:
+            return _spec(name, below) if importlib.util.find_spec(below) is not None else None
+        except ImportError as error:  # by _Last, of what is absent: as a module it is not there
+            raise ModuleNotFoundError(str(error), name=name) from None
 
 
 _TOPS = frozenset(name.partition(".")[0] for name in _provided.PROVIDED)
