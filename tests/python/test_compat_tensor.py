@@ -525,6 +525,14 @@ def test_the_kind_of_memory_of_results():
         assert function(host).usm_type == "host"
 
 
+def test_arrays_of_drupe_are_broadcast():
+    first, second = dpt.broadcast_arrays(dpt.ones(3)._drupe, dpt.ones((2, 3))._drupe)
+    same(first, np.ones((2, 3)))
+    same(second, np.ones((2, 3)))
+    with pytest.raises(TypeError):
+        dpt.broadcast_arrays(1, dpt.ones(3))
+
+
 def test_new_memory_has_room_for_steps_backwards():
     x = dpt.usm_ndarray((2, 3), dtype="f4", strides=(-3, 1), buffer="shared", offset=7)
     x[...] = on([[1, 2, 3], [4, 5, 6]])

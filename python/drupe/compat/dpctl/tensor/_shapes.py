@@ -1,6 +1,6 @@
 """Shapes, joining, and indexing by functions."""
 from drupe import array as da
-from drupe.compat.dpctl.tensor._calling import array_behind, behind, call, put_into, target, view
+from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, put_into, target, view
 
 __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "extract", "flip", "moveaxis", "nonzero",
            "permute_dims", "place", "put", "put_along_axis", "repeat", "reshape", "roll", "squeeze", "stack",
@@ -9,8 +9,8 @@ __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "extract
 
 def broadcast_arrays(*args):
     """Views in a common shape. What is repeated there is read-only; an array that has the shape stays as it is."""
-    views = call(da.broadcast_arrays, *args)
-    return [x if found.shape == x.shape else broadcast_to(x, found.shape) for x, found in zip(args, views)]
+    shape = da.broadcast_shapes(*(array_behind(x).shape for x in args))
+    return [broadcast_to(x, shape) if x.shape != shape else ahead(x) for x in args]
 
 
 def broadcast_to(X, /, shape):
