@@ -1,10 +1,10 @@
 /* _engine._ImportGuard(usual, names, refuse): stands before a function that imports, for example
- * builtins.__import__. A name whose first part is not in the set `names` goes straight to usual(name, ...). Of
- * the others, refuse(name, ...) is asked first, and what it gives is the result, but for Ellipsis.
+ * builtins.__import__. A name whose first part is not in the set `names` goes straight to usual(name, ...).
+ * Of the others, refuse(name, ...) is asked first, and what it gives is the result, but for Ellipsis.
  *
- * It is no function in Python, since its frame would stand between an import statement and the module: warnings
- * of a module that name who imports it would name that frame, every traceback of an import that fails would
- * show it, and an import statement in a function would take several times as long. */
+ * It is no function in Python, since its frame would stand between an import statement and the module:
+ * warnings of a module that name who imports it would name that frame, every traceback of an import that
+ * fails would show it, and an import statement in a function would take several times as long. */
 #include "engine/python/types/types_room.h"
 #include <stddef.h>
 #include <structmember.h>
