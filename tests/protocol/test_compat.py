@@ -1,4 +1,6 @@
 """Programs for other systems, in cells: who is answered, and the setting."""
+import json
+
 import pytest
 import support
 
@@ -37,3 +39,27 @@ def test_scripts_that_a_cell_runs(kernel, tmp_path):
     (tmp_path / "helper_of_script.py").write_text("import dpctl\n")
     assert kernel.run(f"import sys; sys.path.insert(0, {str(tmp_path)!r})").status == "ok"
     assert kernel.run(f"%run {tmp_path / 'script.py'}").text() == "drupe.compat.dpctl\n"
+
+
+def test_the_setting_tells_what_is(fresh):
+    """Also where a program has switched by itself."""
+    fresh.run("import drupe; drupe.compat.disable()")
+    assert fresh.run("%config Drupe.compat").result == "False"
+    assert fresh.run("%config Drupe.compat = True").status == "ok" and fresh.run("import dpctl").status == "ok"
+    fresh.run("drupe.compat.disable()\n%config Drupe.compat = True")
+    assert fresh.run("%config Drupe.compat").result == "True" and fresh.run("import dpctl").status == "ok"
+    assert "Drupe.compat" in fresh.run("%config Drupe").text()
+
+
+def test_the_profile_switches_off(spec_folder, tmp_path):
+    (tmp_path / "profile_default").mkdir()
+    (tmp_path / "profile_default/ipython_kernel_config.py").write_text("c.Drupe.compat = False\n")
+    (tmp_path / "kernels/drupe").mkdir(parents=True)
+    known = json.loads((spec_folder / "drupe/kernel.json").read_text())
+    (tmp_path / "kernels/drupe/kernel.json").write_text(json.dumps({**known, "env": {"IPYTHONDIR": str(tmp_path)}}))
+    kernel = support.Kernel(tmp_path / "kernels")
+    try:
+        assert kernel.run("import dpctl").reply["ename"] == "ModuleNotFoundError"
+        assert kernel.run("%config Drupe.compat").result == "False"
+    finally:
+        kernel.close()

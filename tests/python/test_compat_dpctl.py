@@ -171,8 +171,9 @@ def test_platforms(capsys):
     assert capsys.readouterr().out.count(platform.name) == 2
     assert dpctl.SyclPlatform().get_devices()[0] == dpctl.SyclDevice()
     assert len({platform, dpctl.SyclPlatform(platform)}) == 1
-    with pytest.raises(ValueError):
-        dpctl.SyclPlatform(3)
+    for wrong in (3, "abc", "host:gpu"):
+        with pytest.raises(ValueError):
+            dpctl.SyclPlatform(wrong)
 
 
 def test_contexts(opencl):
@@ -319,6 +320,8 @@ def test_submissions_that_are_refused(queue, kernels):
         queue.submit(kernel, [out, pair], [4], [2, 2])
     with pytest.raises(dpctl.SyclKernelSubmitError, match="does not divide"):
         queue.submit(kernel, [out, pair], [7], [3])
+    with pytest.raises(dpctl.SyclKernelSubmitError, match="not be 0"):
+        queue.submit(kernel, [out, pair], [4], [0])
     with pytest.raises(TypeError):
         queue.submit("pairs", [out, pair], [4])
     with pytest.raises(TypeError):

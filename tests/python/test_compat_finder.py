@@ -311,3 +311,141 @@ def test_threads_import_the_same(run):
         for thread in threads: thread.join()
         assert len(found) == 8 and len(set(map(id, sum(found, ())))) == 2
     """)
+
+
+def test_the_guard_leaves_no_trace(run, tmp_path):
+    """A module that warns whoever imports it names that line, and a traceback shows no frame of Drupe's."""
+    (tmp_path / "own/old.py").write_text("import warnings\nwarnings.warn('old', DeprecationWarning, stacklevel=2)\n")
+    run("""
+        import builtins, importlib, inspect, traceback, warnings
+        import drupe.compat
+        drupe.compat.enable()
+        usual = builtins.__import__, importlib.import_module
+        import dpctl
+        assert builtins.__import__ is not usual[0] is builtins.__import__.__wrapped__
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            import old
+        assert told[0].filename == "<string>", told
+        for attempt in (lambda: __import__("not_there"), lambda: importlib.import_module("not_there")):
+            try:
+                attempt()
+            except ModuleNotFoundError as error:
+                assert "_finder" not in "".join(traceback.format_exception(error))
+            else:
+                raise AssertionError("found")
+        assert inspect.signature(importlib.import_module) == inspect.signature(usual[1])
+        assert __import__(name="dpctl") is importlib.import_module(name="dpctl") is dpctl
+        for wrong in (lambda: __import__(), lambda: __import__(1), lambda: __import__(nonsense=1)):
+            try:
+                wrong()
+            except TypeError:
+                continue
+            raise AssertionError("taken")
+        drupe.compat.disable()
+        assert (builtins.__import__, importlib.import_module) == usual
+    """)
+
+
+def test_text_that_is_run_under_a_name_counts_for_who_runs_it(run, tmp_path):
+    (tmp_path / "lib/site-packages/runs.py").write_text("def text(source, names):\n    exec(source, names)\n")
+    run("""
+        import drupe.compat
+        drupe.compat.enable()
+        import runs
+        for source in ("import dpctl", "import dpctl.memory"):  # before and after the first answer
+            try:
+                runs.text(source, {"__name__": "generated"})
+            except ModuleNotFoundError:
+                pass
+            else:
+                raise AssertionError("answered")
+            names = {"__name__": "generated"}
+            exec(source, names)
+            assert names["dpctl"].__name__ == "drupe.compat.dpctl"
+    """)
+
+
+def test_one_that_is_installed_later_is_found_by_libraries(run, tmp_path):
+    result = run(f"""
+        import importlib, os
+        import drupe.compat
+        drupe.compat.enable()
+        import dpctl, dpctl.memory, library
+        ours = dpctl
+        assert library.HAS_DPCTL is False and library.names() == []
+        os.makedirs({str(tmp_path / "lib/site-packages/dpctl")!r})
+        for name in ("__init__", "memory"):
+            open({str(tmp_path / "lib/site-packages/dpctl")!r} + f"/{{name}}.py", "w").close()
+        importlib.invalidate_caches()
+        assert library.names() == ["import", "import of a submodule", "from", "import_module", "find_spec", "exec"]
+        import dpctl.memory
+        assert dpctl.__name__ == "dpctl" and dpctl.memory.__name__ == "dpctl.memory"
+        assert ours.SyclDevice is not None and library.names()
+        drupe.compat.disable()
+        assert sys.modules["dpctl"] is dpctl
+    """)
+    assert result.stderr.count("installed by now") == 1
+
+
+def test_another_module_in_its_place_is_left_alone(run, tmp_path):
+    (tmp_path / "lib/site-packages/finds.py").write_text("def it():\n    import dpctl\n    return dpctl\n")
+    run("""
+        import types
+        import drupe.compat
+        drupe.compat.enable()
+        import dpctl, finds
+        theirs = sys.modules["dpctl"] = types.ModuleType("dpctl")
+        assert finds.it() is theirs
+        drupe.compat.disable()
+        assert sys.modules["dpctl"] is theirs
+    """)
+
+
+def test_helpers_of_the_standard_library_count_for_who_calls_them(run, tmp_path):
+    (tmp_path / "lib/site-packages/helped.py").write_text(textwrap.dedent("""
+        import pkgutil, pydoc, timeit
+        from unittest import mock
+
+        def ways():
+            return (lambda: pkgutil.resolve_name("dpctl.memory"), lambda: timeit.timeit("import dpctl", number=1),
+                    lambda: mock.patch("dpctl.get_devices").__enter__())
+
+        def refused():
+            for way in ways():
+                try:
+                    way()
+                except (ImportError, AttributeError):
+                    continue
+                return False
+            return pydoc.locate("dpctl") is None
+    """))
+    run("""
+        import pkgutil, pydoc, timeit
+        from unittest import mock
+        import drupe.compat
+        drupe.compat.enable()
+        import helped
+        assert helped.refused()
+        assert pkgutil.resolve_name("dpctl.memory").__name__ == "drupe.compat.dpctl.memory"
+        timeit.timeit("import dpctl", number=1)
+        with mock.patch("dpctl.get_devices"):
+            pass
+        assert pydoc.locate("dpctl").__name__ == "drupe.compat.dpctl"
+        import library
+        assert library.names() == []
+    """)
+
+
+def test_a_module_that_is_absent_is_not_found(run):
+    """It says what to write, in the class of errors that programs catch."""
+    run("""
+        import drupe.compat
+        drupe.compat.enable()
+        try:
+            import dpctl.tensor.linalg
+        except ModuleNotFoundError as error:
+            assert error.name == "dpctl.tensor.linalg" and "drupe.array" in str(error)
+        else:
+            raise AssertionError("found")
+    """)

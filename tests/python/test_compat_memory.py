@@ -8,6 +8,7 @@ import numpy
 import pytest
 from drupe.compat import dpctl
 from drupe.compat.dpctl import memory
+from drupe.compat.dpctl import tensor as dpt
 
 KINDS = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
 
@@ -164,3 +165,26 @@ def test_between_processes(fresh):
         handle.to_bytes()
     with pytest.raises(TypeError):
         memory.IPCMemoryHandle(3)
+
+
+def test_the_queue_of_a_view():
+    """What views memory is on the queue that is asked for, or that the object tells of; arrays over it are, too."""
+    first, second = dpctl.SyclQueue("host"), dpctl.SyclQueue("host")
+    whole = memory.MemoryUSMShared(24, queue=first)
+    view = memory.MemoryUSMShared(whole, queue=second)
+    assert view._pointer == whole._pointer and view.sycl_queue == second
+    assert memory.MemoryUSMShared(whole).sycl_queue == memory.MemoryUSMShared(view, queue=first).sycl_queue == first
+    assert memory.MemoryUSMShared(view).sycl_queue == second
+
+    class Described:
+        __sycl_usm_array_interface__ = {**whole.__sycl_usm_array_interface__, "syclobj": second}
+
+    assert memory.as_usm_memory(Described()).sycl_queue == second
+    for array in (dpt.usm_ndarray(3, dtype="f8", buffer=view), dpt.asarray(Described())):
+        assert array.sycl_queue == array.usm_data.sycl_queue == (array + 1).sycl_queue == second
+        array[...] = 5
+        second.wait()
+        assert whole.tobytes()[:1] == array.usm_data.tobytes()[:1] != b"\1"
+    context = dpctl.SyclContext(dpctl.SyclDevice("host").create_sub_devices(partition=1)[:1])
+    with pytest.raises(ValueError, match="context"):
+        memory.MemoryUSMShared(whole, queue=dpctl.SyclQueue(context, context.get_devices()[0]))

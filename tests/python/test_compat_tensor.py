@@ -448,3 +448,95 @@ def test_drupes_arrays_go_along():
     x = da.ones(3, device=drupe.Device("host"))
     assert isinstance(dpt.sum(x), dpt.usm_ndarray) and float(dpt.sum(x)) == 3
     assert da.asarray(dpt.asarray([1, 2])._drupe).tolist() == [1, 2]
+
+
+def test_scalars_of_numpy_have_types_of_their_own():
+    x = dpt.ones(2, dtype="f4", usm_type="shared")
+    for result in (x + np.float64(1), np.float64(1) + x, dpt.add(x, np.float64(1)), dpt.add(np.float64(1), x),
+                   dpt.where(x > 0, x, np.float64(1)), x * np.asarray(2.0)):
+        assert result.dtype == np.float64 and result.usm_type == "shared"
+    assert (x + 1.0).dtype == np.float32
+    assert (dpt.ones(2, dtype="i1") + np.int64(300)).dtype == np.int64
+    x += np.float64(1)
+    assert x.dtype == np.float32
+
+
+def test_equality_is_of_arrays_and_numbers():
+    """Python's own answer to == of a list or of NumPy's array would be False."""
+    x = on([1, 2])
+    for other in ([1, 2], np.asarray([1, 2]), None, "text"):
+        with pytest.raises(TypeError, match="compared"):
+            x == other  # noqa: B015
+        with pytest.raises(TypeError, match="compared"):
+            other != x  # noqa: B015
+
+
+def test_views_of_read_only_arrays_are_read_only():
+    x = on([[1, 2, 3], [4, 5, 6]])
+    views = (lambda a: dpt.flip(a), lambda a: dpt.permute_dims(a, (1, 0)), lambda a: dpt.expand_dims(a),
+             lambda a: dpt.squeeze(a), lambda a: dpt.moveaxis(a, 0, 1), lambda a: dpt.swapaxes(a, 0, 1),
+             lambda a: dpt.unstack(a)[0], lambda a: dpt.reshape(a, (3, 2)), lambda a: dpt.asarray(a),
+             lambda a: dpt.astype(a, a.dtype, copy=False), lambda a: dpt.broadcast_arrays(a, dpt.ones((2, 3)))[0],
+             lambda a: dpt.usm_ndarray(6, dtype=a.dtype, buffer=a), lambda a: dpt.from_dlpack(a, copy=False))
+    for view in views[:-1]:
+        assert view(x).flags.writable
+    x.flags.writable = False
+    assert x.__sycl_usm_array_interface__["data"][1] is True
+    for view in views[:-1]:
+        assert not view(x).flags.writable
+    assert dpt.reshape(x.T, (6,)).flags.writable and dpt.reshape(x, (6,), copy=True).flags.writable
+    with pytest.raises(BufferError, match="read-only"):
+        x.__dlpack__()
+
+    class Described:
+        __sycl_usm_array_interface__ = x.__sycl_usm_array_interface__
+
+    assert not dpt.asarray(Described()).flags.writable
+
+
+def test_nothing_is_made_where_nothing_is_to_do():
+    x = on([1, 2])
+    assert dpt.asarray(x) is x and dpt.asarray(x, dtype=x.dtype, copy=False) is x
+    assert dpt.astype(x, x.dtype, copy=False) is x
+    assert dpt.asarray(x, copy=True) is not x and dpt.astype(x, x.dtype) is not x
+
+
+def test_columns_of_numpy_stay_columns():
+    values = np.arange(6.0).reshape(2, 3)
+    for order, strides in (("K", (1, 3)), ("A", (1, 3)), ("F", (1, 3)), ("C", (2, 1))):
+        x = dpt.asarray(values.T, order=order)
+        assert x.strides == strides
+        same(x, values.T)
+    same(dpt.from_numpy(values.T), values.T)
+    assert dpt.from_numpy(values.T).strides == (1, 3) and dpt.from_numpy(values).strides == (3, 1)
+
+
+def test_an_array_as_the_buffer_is_its_whole_memory():
+    x = dpt.arange(6.0)[2:]
+    same(dpt.usm_ndarray(2, dtype="f8", buffer=x, offset=x._element_offset), [2, 3])
+    same(dpt.usm_ndarray(2, dtype="f8", buffer=x), [0, 1])
+
+
+def test_the_kind_of_memory_of_results():
+    host, shared = dpt.ones((2, 2), usm_type="host"), dpt.ones((2, 2), usm_type="shared")
+    for function in (dpt.concat, dpt.stack):
+        assert function([host, shared]).usm_type == "shared" and function([host, host]).usm_type == "host"
+    for function in (dpt.tril, dpt.triu):
+        assert function(host).usm_type == "host"
+
+
+def test_arrays_of_drupe_are_broadcast():
+    first, second = dpt.broadcast_arrays(dpt.ones(3)._drupe, dpt.ones((2, 3))._drupe)
+    same(first, np.ones((2, 3)))
+    same(second, np.ones((2, 3)))
+    with pytest.raises(TypeError):
+        dpt.broadcast_arrays(1, dpt.ones(3))
+
+
+def test_new_memory_has_room_for_steps_backwards():
+    x = dpt.usm_ndarray((2, 3), dtype="f4", strides=(-3, 1), buffer="shared", offset=7)
+    x[...] = on([[1, 2, 3], [4, 5, 6]])
+    assert x.strides == (-3, 1) and x._element_offset == 3 and x.usm_data.nbytes == 24
+    assert np.frombuffer(x.usm_data, "f4").tolist() == [4, 5, 6, 1, 2, 3]
+    with pytest.raises(ValueError, match="negative"):
+        dpt.usm_ndarray((2, -3))

@@ -421,7 +421,7 @@ PyMethodDef drupe_py_array_functions[] = {
     {"_reshape", module_reshape, METH_VARARGS,
      PyDoc_STR("The elements in another shape; copy is True, False, or None for where it is needed.")},
     {"_array_over", drupe_py_array_over, METH_VARARGS,
-     PyDoc_STR("An array over memory: _array_over(memory, dtype, shape, strides or None, offset).")},
+     PyDoc_STR("An array over memory: _array_over(memory, dtype, shape, strides or None, offset, queue).")},
     {"_host_copies", module_host_copies, METH_O, PyDoc_STR("Allow them or not; what it was before.")},
     {"_promote", DRUPE_PY_PLACES(module_promote), PyDoc_STR("The common data type of two.")},
     {"matmul", DRUPE_PY_FAST(module_matmul),

@@ -150,7 +150,8 @@ bool drupe_py_array_upload(drupe_py_state *state, PyObject *self, drupe_py_keepa
 /* Before others get the address of the elements: wait for the work on them. False with an exception, that of
  * work that failed among them. */
 bool drupe_py_array_settled(drupe_py_state *state, const drupe_array *array, bool writes);
-/* _array_over(memory, dtype, shape, strides, offset): an Array over a Memory, in elements of the type. */
+/* _array_over(memory, dtype, shape, strides, offset, queue): an Array over a Memory, in elements of the
+ * type. */
 PyObject *drupe_py_array_over(PyObject *module, PyObject *args);
 /* An Array over memory of others, as `keepalive` (taken, if it succeeds) has it: its view holds that, and
  * says where the elements are. NULL without an exception where the memory cannot be shared: it has to be

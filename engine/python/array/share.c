@@ -251,14 +251,14 @@ static bool strides_arg(PyObject *object, int ndim, ptrdiff_t room[DRUPE_MAX_DIM
 PyObject *drupe_py_array_over(PyObject *module, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *object, *type, *shape_object, *strides_object;
+    PyObject *object, *type, *shape_object, *strides_object, *queue_object;
     Py_ssize_t offset;
     size_t shape[DRUPE_MAX_DIMS];
     ptrdiff_t room[DRUPE_MAX_DIMS], *strides;
     drupe_dtype dtype;
     drupe_array array;
-    if (!PyArg_ParseTuple(args, "OOOOn:_array_over", &object, &type, &shape_object, &strides_object,
-                          &offset) ||
+    if (!PyArg_ParseTuple(args, "OOOOnO:_array_over", &object, &type, &shape_object, &strides_object,
+                          &offset, &queue_object) ||
         !drupe_py_enter(state) || !drupe_py_dtype_arg(state, type, &dtype))
         return NULL;
     if (!drupe_py_is_memory(state, object))
@@ -272,8 +272,12 @@ PyObject *drupe_py_array_over(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError,
                             offset < 0 ? "the offset is negative"
                                        : "the memory does not begin at a multiple of the elements' size");
-    drupe_queue *queue = drupe_memory_queue(memory->memory);
+    drupe_queue *queue = drupe_py_queue_arg(state, queue_object, NULL, NULL);
+    if (!queue) return NULL;
     drupe_status status = drupe_array_over(memory->memory, queue, dtype, ndim, shape, strides,
                                            memory->offset / size + (size_t)offset, &array);
-    return status == DRUPE_OK ? drupe_py_array_wrap(state, &array) : drupe_py_raise_on(state, queue);
+    PyObject *result =
+        status == DRUPE_OK ? drupe_py_array_wrap(state, &array) : drupe_py_raise_on(state, queue);
+    drupe_py_queue_release(queue);
+    return result;
 }

@@ -124,7 +124,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
     }
     drupe_py_memory_init(state);
     drupe_py_ranges_init(state);
-    return drupe_py_lender_init(module);
+    return drupe_py_lender_init(module) < 0 ? -1 : drupe_py_import_guard_init(module);
 }
 
 static PyStructSequence_Field times_fields[] = {

@@ -42,6 +42,7 @@ void drupe_py_notices_close(void);
 
 void drupe_py_memory_init(drupe_py_state *state);
 int drupe_py_lender_init(PyObject *module);
+int drupe_py_import_guard_init(PyObject *module);
 /* A line for each of the largest holders of memory, for the kernel's log. */
 void drupe_py_holders_log(void (*log)(const char *line));
 /* What Holder of drupe.memory is made of. */

@@ -40,6 +40,7 @@ def concat(arrays, /, axis=0):
     [1, 2, 3]
     """
     from drupe.array import result_type
+    from drupe.utils import get_coerced_usm_type
 
     arrays = several("concat", arrays)
     if not arrays:
@@ -58,7 +59,7 @@ def concat(arrays, /, axis=0):
     for a in arrays:
         length += a.shape[axis]
     out = _engine._written(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
-                           queue=first.queue, usm_type=first.usm_type)
+                           queue=first.queue, usm_type=get_coerced_usm_type([a.usm_type for a in arrays]))
     start = 0
     for a in arrays:
         out[(slice(None),) * axis + (slice(start, start + a.shape[axis]),)] = a
@@ -312,7 +313,7 @@ def triu(x, /, *, k=0):
 def _on_matrices(name, x):
     if x.ndim < 2:
         raise ValueError(f"{name} needs 2 dimensions at least, and the array has {x.ndim}")
-    return _diagonal(x.shape[-2], x.shape[-1], queue=x.queue)
+    return _diagonal(x.shape[-2], x.shape[-1], queue=x.queue, usm_type=x.usm_type)
 
 
 def diff(x, /, n=1, axis=-1, *, prepend=None, append=None):

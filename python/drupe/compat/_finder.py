@@ -2,9 +2,10 @@
 
 Two finders. The one at the end of sys.meta_path answers a name that nobody else knows, where the program's own code
 imports it. What it found is in sys.modules, where everybody would find it: from then on imports of installed libraries
-are refused by a function before builtins.__import__ (and before two functions of importlib), with the error they had
-before. From then on a finder at the front maps what is below such a module (`dpctl.memory`), since the usual finders
-would look into the module's folder and load its files a second time, under another name.
+are refused by a guard before builtins.__import__ (and before two functions of importlib), with the error they had
+before; where the library is installed by now, Drupe gives way to it. From then on a finder at the front maps what is
+below such a module (`dpctl.memory`), since the usual finders would look into the module's folder and load its files a
+second time, under another name.
 
 A module keeps the name that it has in drupe.compat: what is pickled is found without any finder.
 """
@@ -22,7 +23,9 @@ from drupe.compat import _absent, _provided
 _PARTS = ("site-packages", "dist-packages")
 # Modules whose frames may stand between an import statement and a finder.
 _MACHINERY = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap",
-              "importlib._bootstrap_external", "importlib.util", "drupe.jupyter.late", __name__)
+              "importlib._bootstrap_external", "importlib.util", "drupe.jupyter.late", __name__,
+              # These import what whoever calls them names: help("dpctl"), timeit.timeit("import dpctl").
+              "_sitebuiltins", "pickle", "pkgutil", "pydoc", "timeit", "unittest.mock")
 _DEBUGGER = ("_pydev", "pydev")
 
 _answered = {}  # name, dotted or not: the module in drupe.compat. Those below it are not in it
@@ -45,22 +48,24 @@ def _is_installed(file):
     return path.startswith(_places()) or any(part in _PARTS for part in path.split(os.sep))
 
 
+def _tells(names):
+    """Whether globals tell who imports: by a file, or since they are those of __main__."""
+    name = names.get("__name__")
+    return name == "__main__" or (isinstance(name, str) and isinstance(names.get("__file__"), str)
+                                  and name not in _MACHINERY and not name.startswith(_DEBUGGER))
+
+
 def _is_program(names):
     """Whether code with these globals belongs to the program: a cell, __main__, or a file that is not installed."""
-    if names["__name__"] == "__main__":
-        return True
-    file = names.get("__file__")
-    return isinstance(file, str) and not _is_installed(file)
+    return names["__name__"] == "__main__" or not _is_installed(names["__file__"])
 
 
 def _importer():
     """The globals of the first frame that is not part of the machinery of imports. Text that somebody runs in a
-    dictionary without a name counts for who runs it."""
+    dictionary of its own counts for who runs it."""
     frame, before = sys._getframe(2), getattr(builtins.__import__, "__code__", None)
     while frame is not None:
-        name = frame.f_globals.get("__name__")
-        machinery = name in _MACHINERY or frame.f_code is before  # whoever has come before __import__
-        if isinstance(name, str) and not machinery and not name.startswith(_DEBUGGER):
+        if _tells(frame.f_globals) and frame.f_code is not before:  # which somebody has put before __import__
             return frame.f_globals
         frame = frame.f_back
     return None
@@ -68,7 +73,7 @@ def _importer():
 
 def _asked_by_program(names=None):
     """`names` are the globals of the import statement, where they are known."""
-    if not isinstance((names or {}).get("__name__"), str):
+    if not _tells(names or {}):
         names = _importer()
     return names is not None and _is_program(names)
 
@@ -149,7 +154,10 @@ class _First:
         if not root or sys.modules.get(root) is not sys.modules.get(_answered[root]):
             return None
         below = _answered[root] + name[len(root):]
-        return _spec(name, below) if importlib.util.find_spec(below) is not None else None
+        try:
+            return _spec(name, below) if importlib.util.find_spec(below) is not None else None
+        except ImportError as error:  # by _Last, of what is absent: as a module it is not there
+            raise ModuleNotFoundError(str(error), name=name) from None
 
 
 _TOPS = frozenset(name.partition(".")[0] for name in _provided.PROVIDED)
@@ -167,16 +175,42 @@ def _answer(name, target):
 # --- Installed libraries ---------------------------------------------------------------------------------------------
 
 def _is_ours(name):
-    return bool(_root(name)) or name.partition(".")[0] in _parents
+    root = _root(name)
+    if root:  # and nobody has put another module in its place
+        return sys.modules.get(root) in (None, sys.modules.get(_answered[root]))
+    return name.partition(".")[0] in _parents
+
+
+def _is_there_now(name):
+    """Whether a library is installed that was not when its name was answered."""
+    top = name.partition(".")[0]
+    if top in _answered or top in _parents:
+        name, path = top, None
+    else:  # below a package of somebody else
+        name, path = _root(name), getattr(sys.modules.get(top), "__path__", None)
+    return any(finder.find_spec(name, path) is not None for finder in list(sys.meta_path)
+               if finder not in (_first, _last) and hasattr(finder, "find_spec"))
+
+
+def _give_way(top):
+    """Leave the names below `top` to the library that is installed by now."""
+    _withdraw(lambda name: name.partition(".")[0] == top)
+    print(f"{top} is installed by now: imports find it from here on, and what came from Drupe stays Drupe's",
+          file=sys.stderr)
 
 
 def _refused(name, fromlist=(), names=None):
     """The name of an import that an installed library must not have, or None."""
-    if name.partition(".")[0] not in _TOPS:
+    if not isinstance(name, str) or name.partition(".")[0] not in _TOPS:
         return None
     asked = [name, *(f"{name}.{one}" for one in fromlist or () if isinstance(one, str))]
     ours = next((one for one in asked if _is_ours(one)), None)
-    return ours if ours is not None and not _asked_by_program(names) else None
+    if ours is None or _asked_by_program(names):
+        return None
+    if _is_there_now(ours):
+        _give_way(ours.partition(".")[0])
+        return None
+    return ours
 
 
 def _missing(name):
@@ -187,22 +221,17 @@ def _missing(name):
 
 
 def _wrap(owner, word, refuse):
-    """Put a function before owner.word that asks refuse(name, *args) first: what that gives is the result, but
-    for Ellipsis."""
+    """Put before owner.word what asks refuse(name, *args) first, for names that are answered: what that gives is the
+    result, but for Ellipsis."""
+    from drupe import _engine
+
     usual = getattr(owner, word)
-
-    @functools.wraps(usual)
-    def before(name, *args, **options):
-        __tracebackhide__ = True  # an import that fails is shown as without it
-        answer = refuse(name, *args, **options) if isinstance(name, str) else ...
-        return usual(name, *args, **options) if answer is ... else answer
-
+    before = functools.update_wrapper(_engine._ImportGuard(usual, _TOPS, refuse), usual)
     _wrapped.append((owner, word, before, usual))
     setattr(owner, word, before)
 
 
 def _refuse_import(name, globals=None, locals=None, fromlist=(), level=0):
-    __tracebackhide__ = True
     refused = _refused(name, fromlist, globals) if level == 0 else None
     if refused is None:
         return ...
@@ -267,15 +296,21 @@ def _forget(name):
         delattr(holder, word)
 
 
+def _withdraw(chosen):
+    """Take answered names back for which chosen(name) holds: they are as if they had never been there."""
+    for name in [one for one in sys.modules if chosen(one) and _is_ours(one)]:
+        module = sys.modules[name]
+        if name.partition(".")[0] in _parents or getattr(module, "__name__", "").startswith("drupe.compat."):
+            _forget(name)
+    for name in filter(chosen, list(_answered)):
+        del _answered[name]
+    _parents.difference_update(list(filter(chosen, _parents)))
+
+
 def disable():
     """Answer no more."""
     for finder in (_last, _first):
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
-    for name in [one for one in sys.modules if _is_ours(one)]:
-        module = sys.modules[name]
-        if name.partition(".")[0] in _parents or getattr(module, "__name__", "").startswith("drupe.compat."):
-            _forget(name)
-    _answered.clear()
-    _parents.clear()
+    _withdraw(lambda name: True)
     _unguard()

@@ -1,9 +1,23 @@
 """%config Drupe.*: the settings of the magics and of what is shown of devices."""
 from IPython.core.error import UsageError
-from traitlets import Bool, Float, Int, default, observe
+from traitlets import Bool, Float, Int, observe
 from traitlets.config import Configurable
 
 from drupe.magics.base import WIDTH
+
+
+class _Answers(Bool):
+    """Whether imports are answered. It has no value of its own: a program may call drupe.compat.disable(), too."""
+
+    def get(self, obj, cls=None):
+        from drupe import compat
+
+        return compat.is_enabled()
+
+    def set(self, obj, value):
+        from drupe import compat
+
+        (compat.enable if self._validate(obj, value) else compat.disable)()
 
 
 class Drupe(Configurable):
@@ -22,8 +36,8 @@ class Drupe(Configurable):
 
     replay = Bool(False, help="Kernels in Python can be run again, in the simulator, by %debug after a failure: what "
                               "they may write is copied before each launch.").tag(config=True)
-    compat = Bool(help="Drupe answers what programs for dpctl, numba-dpex and the like import, where it is not "
-                       "installed.").tag(config=True)
+    compat = _Answers(help="Drupe answers what programs for dpctl, numba-dpex and the like import, where it is not "
+                           "installed.").tag(config=True)
     colours = Bool(True, help="Colours in the messages of compilers.").tag(config=True)
 
     def __init__(self, **settings):
@@ -59,18 +73,6 @@ class Drupe(Configurable):
         from drupe.compiler import careful
 
         careful.set_replay(change["new"])
-
-    @default("compat")
-    def _compat_now(self):
-        from drupe import compat
-
-        return compat.is_enabled()
-
-    @observe("compat")
-    def _compat_changed(self, change):
-        from drupe import compat
-
-        (compat.enable if change["new"] else compat.disable)()
 
     @observe("checked")
     def _checked_changed(self, change):

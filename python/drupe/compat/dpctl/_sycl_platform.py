@@ -1,6 +1,7 @@
 """SyclPlatform, and the list of platforms."""
 from drupe import platforms
 from drupe.compat.dpctl import _selection
+from drupe.compat.dpctl._errors import SyclDeviceCreationError, raises
 from drupe.compat.dpctl._sycl_context import SyclContext
 from drupe.compat.dpctl._sycl_device import SyclDevice
 from drupe.compat.dpctl._sycl_device_factory import of_type
@@ -17,7 +18,8 @@ class SyclPlatform(Wrapped):
         if isinstance(arg, SyclPlatform):
             self._drupe = arg._drupe
         elif arg is None or isinstance(arg, str):
-            self._drupe = SyclDevice(arg)._drupe.platform
+            with raises(ValueError, SyclDeviceCreationError):
+                self._drupe = SyclDevice(arg)._drupe.platform
         else:
             raise ValueError(f"a SyclPlatform is made of a filter or of another one, not of {type(arg).__name__}")
 

@@ -237,6 +237,8 @@ class SyclQueue(Wrapped):
         groups = None if lS is None else _range(lS, "lS")
         if groups is not None and len(groups) != len(whole):
             raise ValueError(f"gS has {len(whole)} dimensions and lS {len(groups)}")
+        if groups is not None and 0 in groups:  # which Drupe takes for "as you like"
+            raise SyclKernelSubmitError("lengths of lS must not be 0: leave lS out to have the driver choose")
         with raises(SyclKernelSubmitError):
             return SyclEvent._of(self._drupe.submit(kernel, arguments, whole, groups, behind_all(dEvents)))
 

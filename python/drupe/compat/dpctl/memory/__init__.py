@@ -22,11 +22,18 @@ def _queue_of(queue):
     return queue._drupe
 
 
+def _told_queue(obj):
+    """The queue that an object with __sycl_usm_array_interface__ tells of, or None: it may tell of less."""
+    told = behind(obj.__sycl_usm_array_interface__.get("syclobj"))
+    return told if isinstance(told, _engine.Queue) else None
+
+
 class _Memory:
     """What the three kinds have in common. The memory is made by __new__, so that classes that inherit may have an
     __init__ of any form."""
 
     _kind = None
+    _placed = None  # the queue of a view, where it is not that of the allocation
 
     def __new__(cls, nbytes_or_obj, *, alignment=0, queue=None, copy=False):
         self = super().__new__(cls)
@@ -34,7 +41,13 @@ class _Memory:
         # What is a view stays on the queue of what it views.
         chosen = None if queue is None and hasattr(nbytes_or_obj, "__sycl_usm_array_interface__") else _queue_of(queue)
         self._drupe = cls._kind(behind_it, alignment=alignment, queue=chosen, copy=copy)
-        self._viewed = nbytes_or_obj if self._drupe.reference_obj is not None else None
+        if self._drupe.reference_obj is not None:
+            self._viewed = nbytes_or_obj
+            self._placed = chosen or _told_queue(nbytes_or_obj)
+            if self._placed is not None and self._placed.context != self._drupe.context:
+                raise ValueError("the memory is not of the queue's context: give copy=True")
+        else:
+            self._viewed = None
         return self
 
     def __init__(self, *args, **options):
@@ -52,7 +65,7 @@ class _Memory:
     nbytes = property(lambda self: self._drupe.nbytes, doc="Size in bytes.")
     size = property(lambda self: self._drupe.nbytes, doc="Size in bytes.")
     reference_obj = property(lambda self: self._viewed, doc="What it is a view of, or None.")
-    sycl_queue = property(lambda self: SyclQueue._of(self._drupe.queue), doc="The queue it was allocated with.")
+    sycl_queue = property(lambda self: SyclQueue._of(self._placed or self._drupe.queue), doc="The queue it is on.")
     sycl_device = property(lambda self: SyclDevice._of(self._drupe.device), doc="The device of that queue.")
     sycl_context = property(lambda self: SyclContext._of(self._drupe.context), doc="The context of that queue.")
     _queue, _context = sycl_queue, sycl_context
@@ -139,7 +152,11 @@ def as_usm_memory(obj):
     """The memory behind an object with __sycl_usm_array_interface__, without a copy."""
     if isinstance(obj, _Memory):
         return obj
-    return _Memory._of(_memory.as_usm_memory(behind(obj)), obj)
+    found = _Memory._of(_memory.as_usm_memory(behind(obj)), obj)
+    queue = _told_queue(obj)
+    if queue is not None and queue.context == found._drupe.context:
+        found._placed = queue
+    return found
 
 
 # --- Between processes -----------------------------------------------------------------------------------------------

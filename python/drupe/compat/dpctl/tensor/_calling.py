@@ -1,5 +1,7 @@
 """Between dpctl's arrays and Drupe's: a function of drupe.array is called with what stands behind the arguments, and
 its results are put into dpctl's classes."""
+import numbers
+
 from drupe import _engine
 from drupe.compat.dpctl._sycl_queue import SyclQueue
 
@@ -28,6 +30,27 @@ def behind(obj):
     return obj
 
 
+def operand(other, array):
+    """What computes with an Array: another one, a number, or None for anything else. A scalar of NumPy has a type of
+    its own in dpctl, unlike a number of Python, so it becomes an Array beside the other one."""
+    found = behind(other)
+    if isinstance(found, _engine.Array):
+        return found
+    if getattr(found, "shape", None) == () and hasattr(found, "dtype"):
+        return _engine.asarray(found, queue=array.queue, usm_type=array.usm_type)
+    return found if isinstance(found, numbers.Number) else None
+
+
+def operands(*given):
+    """Operands of a function, where one at least is an Array; what is none of them stays, and is refused there."""
+    found = [behind(one) for one in given]
+    array = next((one for one in found if isinstance(one, _engine.Array)), None)
+    if array is None:
+        return found
+    made = [operand(one, array) for one in found]
+    return [one if new is None else new for one, new in zip(found, made)]
+
+
 def ahead(result):
     """A result of drupe.array as dpctl's."""
     if isinstance(result, _engine.Array):
@@ -47,6 +70,16 @@ def ahead(result):
 def call(function, *args, **options):
     """function(...) of drupe.array on dpctl's arguments."""
     return ahead(function(*map(behind, args), **{name: behind(value) for name, value in options.items()}))
+
+
+def view(function, x, *args, **options):
+    """The same of a function that gives views, which are read-only where the array is; a copy is not."""
+    result = call(function, x, *args, **options)
+    if not getattr(x, "_writable", True):
+        base = x._drupe.usm_data._pointer
+        for one in result if isinstance(result, (list, tuple)) else (result,):
+            one._writable = one._drupe.usm_data._pointer != base
+    return result
 
 
 def ordered(result, order):

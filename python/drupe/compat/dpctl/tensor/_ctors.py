@@ -3,7 +3,7 @@ from drupe import _engine
 from drupe import array as da
 from drupe.compat import NotProvided
 from drupe.compat.dpctl.memory import as_usm_memory
-from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, ordered
+from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, ordered, view
 from drupe.compat.dpctl.tensor._device import Device, normalize_queue_device
 from drupe.compat.dpctl.tensor._dlpack import DLDeviceType, dldevice_to_sycl_device
 from drupe.compat.dpctl.tensor._usmarray import default_float, usm_ndarray
@@ -111,15 +111,26 @@ def _of_interface(obj):
     strides = told.get("strides")
     before = sum((length - 1) * -stride for length, stride in zip(told["shape"], strides or ()) if stride < 0)
     memory = as_usm_memory(obj)  # from its lowest element on
-    return usm_ndarray(told["shape"], dtype=told["typestr"], strides=strides, buffer=memory, offset=before)._drupe
+    array = usm_ndarray(told["shape"], dtype=told["typestr"], strides=strides, buffer=memory, offset=before)
+    array.flags.writable = not told["data"][1]
+    return array
+
+
+def _by_columns(obj):
+    """Whether the elements of NumPy's array lie column by column: they lie so in the copy."""
+    flags = getattr(obj, "flags", None)
+    return hasattr(obj, "__array_interface__") and flags["F_CONTIGUOUS"] and not flags["C_CONTIGUOUS"]
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None, usm_type=None, sycl_queue=None, order="K"):
     """An array of an array, of USM memory, of NumPy's array, or of numbers in sequences."""
     source = behind(obj)
     if not isinstance(source, _engine.Array) and hasattr(obj, "__sycl_usm_array_interface__"):
-        source = _of_interface(obj)
+        obj = _of_interface(obj)
+        source = obj._drupe
     ours = isinstance(source, _engine.Array)
+    if order in ("A", "K") and not ours and _by_columns(source):
+        order = "F"
     options = {"copy": copy, "dtype": dtype, "usm_type": usm_type}
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order is one of C, F, A, K, not {order!r}")
@@ -127,7 +138,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, usm_type=None, sycl_q
         options["order"] = order
     if device is not None or sycl_queue is not None or not ours and not _has_arrays(source):
         options["queue"] = normalize_queue_device(sycl_queue, device)._drupe
-    return ahead(da.asarray(source, **options))
+    return _same_or(obj, da.asarray(source, **options))
+
+
+def _same_or(obj, found):
+    """The array that was given where nothing had to be done, else a new one."""
+    return obj if isinstance(obj, usm_ndarray) and found is obj._drupe else ahead(found)
 
 
 def _has_arrays(obj):
@@ -136,7 +152,8 @@ def _has_arrays(obj):
 
 def from_numpy(np_ary, /, *, device=None, usm_type="device", sycl_queue=None):
     """A copy of NumPy's array."""
-    return ahead(da.from_numpy(np_ary, **_place(device, sycl_queue, usm_type)))
+    found = da.from_numpy(np_ary, **_place(device, sycl_queue, usm_type))
+    return ahead(ordered(found, "F" if _by_columns(np_ary) else "K"))
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
@@ -147,7 +164,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
                               "for an array of the host")
         device = dldevice_to_sycl_device(device)
     where = None if device is None else Device.create_device(device).sycl_queue._drupe
-    return ahead(da.from_dlpack(behind(x), device=where, copy=copy))
+    return view(lambda array: da.from_dlpack(behind(array), device=where, copy=copy), x)
 
 
 def to_numpy(usm_ary, /):
@@ -179,14 +196,15 @@ def can_cast(from_, to, /, *, casting="safe"):
 
 def astype(usm_ary, newdtype, /, *, order="K", casting="unsafe", copy=True, device=None):
     """The array with another type of elements."""
-    array = array_behind(usm_ary)
+    array = original = array_behind(usm_ary)
     if not can_cast(usm_ary, newdtype or "float64", casting=casting):
         raise TypeError(f"elements of {array.dtype} do not become {newdtype} by the rule {casting!r}")
     if device is not None:
         array = array.to_device(Device.create_device(device).sycl_queue._drupe)
     if "complex" in str(array.dtype) and "complex" not in str(usm_ndarray._of(da.zeros(0, dtype=newdtype)).dtype):
         array = array.real  # the imaginary parts are left away, as dpctl does
-    return ahead(ordered(da.astype(array, newdtype, copy=copy), order))
+    found = ordered(da.astype(array, newdtype, copy=copy), order)
+    return usm_ary if found is original and isinstance(usm_ary, usm_ndarray) else ahead(found)
 
 
 def tril(x, /, *, k=0):

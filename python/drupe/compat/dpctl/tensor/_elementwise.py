@@ -4,7 +4,7 @@ import functools
 from drupe import array as da
 from drupe.compat import NotProvided
 from drupe.compat.dpctl.tensor import BINARY, UNARY
-from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, ordered, target
+from drupe.compat.dpctl.tensor._calling import ahead, array_behind, operands, ordered, target
 
 TYPES = "?bBhHiIlLefdFD"  # NumPy's letters
 
@@ -70,11 +70,11 @@ class BinaryElementwiseFunc(_Function):
     nin = 2
 
     def __call__(self, x1, x2, /, *, out=None, order="K"):
-        operands, into = (behind(x1), behind(x2)), target(out)
+        both, into = operands(x1, x2), target(out)
         if out is not None:
-            self._compute(*operands, out=into)
+            self._compute(*both, out=into)
             return out
-        return ahead(ordered(self._compute(*operands), order))
+        return ahead(ordered(self._compute(*both), order))
 
 
 def functions():

@@ -2,7 +2,7 @@
 from collections import namedtuple
 
 from drupe import array as da
-from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, ordered, put_into, target
+from drupe.compat.dpctl.tensor._calling import ahead, array_behind, call, operands, ordered, put_into, target
 
 __all__ = ["all", "allclose", "any", "argmax", "argmin", "argsort", "clip", "count_nonzero", "cumulative_prod",
            "cumulative_sum", "diff", "isin", "logsumexp", "matmul", "matrix_transpose", "max", "mean", "min", "prod",
@@ -101,13 +101,13 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False, out=N
 def clip(x, /, min=None, max=None, out=None, order="K"):
     """Elements between two bounds."""
     target(out)
-    return put_into(ordered(da.clip(array_behind(x), behind(min), behind(max)), order), out)
+    return put_into(ordered(da.clip(*operands(array_behind(x), min, max)), order), out)
 
 
 def where(condition, x1, x2, /, *, order="K", out=None):
     """Elements of x1 where the condition holds, else of x2."""
     target(out)
-    return put_into(ordered(da.where(behind(condition), behind(x1), behind(x2)), order), out)
+    return put_into(ordered(da.where(*operands(condition, x1, x2)), order), out)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):

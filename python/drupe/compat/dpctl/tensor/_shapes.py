@@ -1,6 +1,6 @@
 """Shapes, joining, and indexing by functions."""
 from drupe import array as da
-from drupe.compat.dpctl.tensor._calling import array_behind, behind, call, put_into, target
+from drupe.compat.dpctl.tensor._calling import ahead, array_behind, behind, call, put_into, target, view
 
 __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "extract", "flip", "moveaxis", "nonzero",
            "permute_dims", "place", "put", "put_along_axis", "repeat", "reshape", "roll", "squeeze", "stack",
@@ -8,15 +8,16 @@ __all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "extract
 
 
 def broadcast_arrays(*args):
-    """Views in a common shape."""
-    return list(call(da.broadcast_arrays, *args))
+    """Views in a common shape. What is repeated there is read-only; an array that has the shape stays as it is."""
+    shape = da.broadcast_shapes(*(array_behind(x).shape for x in args))
+    return [broadcast_to(x, shape) if x.shape != shape else ahead(x) for x in args]
 
 
 def broadcast_to(X, /, shape):
     """A view in which axes of length 1 are repeated. It is read-only."""
-    view = call(da.broadcast_to, X, shape)
-    view.flags.writable = False
-    return view
+    result = call(da.broadcast_to, X, shape)
+    result.flags.writable = False
+    return result
 
 
 def concat(arrays, /, *, axis=0):
@@ -26,22 +27,22 @@ def concat(arrays, /, *, axis=0):
 
 def expand_dims(X, /, *, axis=0):
     """A view with new axes of length 1."""
-    return call(da.expand_dims, X, axis=axis)
+    return view(da.expand_dims, X, axis=axis)
 
 
 def flip(X, /, *, axis=None):
     """Elements in the opposite order."""
-    return call(da.flip, X, axis=axis)
+    return view(da.flip, X, axis=axis)
 
 
 def moveaxis(X, source, destination, /):
     """A view with axes in other places."""
-    return call(da.moveaxis, X, source, destination)
+    return view(da.moveaxis, X, source, destination)
 
 
 def permute_dims(X, /, axes):
     """A view with the axes in another order."""
-    return call(da.permute_dims, X, axes)
+    return view(da.permute_dims, X, axes)
 
 
 def repeat(x, repeats, /, *, axis=None):
@@ -51,7 +52,7 @@ def repeat(x, repeats, /, *, axis=None):
 
 def reshape(X, /, shape, *, order="C", copy=None):
     """The elements in another shape."""
-    return call(da.reshape, X, shape, order=order, copy=copy)
+    return view(da.reshape, X, shape, order=order, copy=copy)
 
 
 def roll(x, /, shift, *, axis=None):
@@ -63,7 +64,7 @@ def squeeze(X, /, axis=None):
     """A view without axes of length 1."""
     array = array_behind(X)
     axes = tuple(place for place, length in enumerate(array.shape) if length == 1) if axis is None else axis
-    return call(da.squeeze, array, axes)
+    return view(da.squeeze, X, axes)
 
 
 def stack(arrays, /, *, axis=0):
@@ -73,7 +74,7 @@ def stack(arrays, /, *, axis=0):
 
 def swapaxes(X, axis1, axis2):
     """A view with two axes exchanged."""
-    return call(da.swapaxes, X, axis1, axis2)
+    return view(da.swapaxes, X, axis1, axis2)
 
 
 def tile(x, repetitions, /):
@@ -83,7 +84,7 @@ def tile(x, repetitions, /):
 
 def unstack(X, /, *, axis=0):
     """The arrays along an axis."""
-    return call(da.unstack, X, axis=axis)
+    return view(da.unstack, X, axis=axis)
 
 
 # --- Indexing --------------------------------------------------------------------------------------------------------

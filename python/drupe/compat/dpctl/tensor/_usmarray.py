@@ -5,7 +5,7 @@ import operator
 from drupe import _engine
 from drupe import array as da
 from drupe.compat.dpctl import memory
-from drupe.compat.dpctl.tensor._calling import ahead, behind
+from drupe.compat.dpctl.tensor._calling import ahead, behind, operand
 from drupe.compat.dpctl.tensor._device import Device, refuse_stream
 from drupe.compat.dpctl.tensor._flags import Flags
 
@@ -27,12 +27,12 @@ def _strides_of(shape, order):
     return tuple(strides if order == "F" else reversed(strides))
 
 
-def _extent(shape, strides, offset, itemsize):
-    """Bytes from the beginning of the memory to the end of the last element."""
+def _reach(shape, strides):
+    """How many elements lie before the first one of an array, and how many behind it."""
     if 0 in shape:
-        return max(offset, 1) * itemsize
-    reach = sum((length - 1) * stride for length, stride in zip(shape, strides) if stride > 0)
-    return (offset + reach + 1) * itemsize
+        return 0, 0
+    steps = [(length - 1) * stride for length, stride in zip(shape, strides)]
+    return -sum(one for one in steps if one < 0), sum(one for one in steps if one > 0)
 
 
 class usm_ndarray:  # noqa: N801 (dpctl's name)
@@ -46,20 +46,26 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
         shape = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
         if order not in ("C", "F"):
             raise ValueError(f"order is 'C' or 'F', not {order!r}")
+        if min(shape, default=0) < 0:
+            raise ValueError(f"lengths must not be negative, and the shape is {shape}")
         options = buffer_ctor_kwargs or {}
         if isinstance(buffer, str):
             if buffer not in _KINDS:
                 raise ValueError(f"buffer is one of {', '.join(_KINDS)} or USM memory, not {buffer!r}")
             queue = Device.create_device(options.get("queue")).sycl_queue
             dtype = _engine.empty((), dtype or default_float(queue._drupe.device), queue=queue._drupe).dtype
-            lengths = strides if strides is not None else _strides_of(shape, order)
-            nbytes = _extent(shape, lengths, operator.index(offset), dtype.itemsize)
-            buffer = _KINDS[buffer](nbytes, **{**options, "queue": queue})
+            # New memory has room for the elements alone; as in dpctl, an offset into it means nothing.
+            offset, behind_it = _reach(shape, strides if strides is not None else _strides_of(shape, order))
+            buffer = _KINDS[buffer]((offset + behind_it + 1) * dtype.itemsize, **{**options, "queue": queue})
         else:
+            if isinstance(buffer, usm_ndarray):  # its whole memory: offset counts from there, as _element_offset does
+                self._writable = buffer._writable
+                buffer = buffer.usm_data
             buffer = memory.as_usm_memory(buffer)
         strides = _strides_of(shape, "F") if strides is None and order == "F" else strides
         dtype = dtype or default_float(buffer._drupe.device)
-        self._drupe = _engine._array_over(buffer._drupe, dtype, shape, strides, operator.index(offset))
+        self._drupe = _engine._array_over(buffer._drupe, dtype, shape, strides, operator.index(offset),
+                                           buffer.sycl_queue._drupe)
         self._namespace = array_namespace
 
     @classmethod
@@ -103,7 +109,9 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
     @property
     def usm_data(self):
         """Its memory."""
-        return memory._Memory._of(self._drupe.usm_data)
+        found = memory._Memory._of(self._drupe.usm_data)
+        found._placed = self._drupe.queue
+        return found
 
     @property
     def _element_offset(self):
@@ -121,7 +129,8 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
     @property
     def __sycl_usm_array_interface__(self):
         """The description that other libraries read."""
-        return {**self._drupe.__sycl_usm_array_interface__, "syclobj": self.sycl_queue}
+        return {**self._drupe.__sycl_usm_array_interface__, "syclobj": self.sycl_queue,
+                "data": (self._drupe.__sycl_usm_array_interface__["data"][0], not self._writable)}
 
     # --- Views ---
 
@@ -184,6 +193,9 @@ class usm_ndarray:  # noqa: N801 (dpctl's name)
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The elements as a capsule of DLPack."""
         refuse_stream(stream)
+        if not self._writable and not copy:
+            raise BufferError("this array is read-only, which Drupe's capsules do not tell: give copy=True, or set "
+                              "flags.writable")
         return self._drupe.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
@@ -235,32 +247,35 @@ def _unary(function):
     return lambda self: ahead(function(self._drupe))
 
 
-def _operand(other):
-    """An operand as Drupe's, or None: numbers and arrays go together, nothing else."""
-    if isinstance(other, numbers.Number):  # NumPy's scalars among them
-        return other
-    found = behind(other)
-    return found if isinstance(found, _engine.Array) else None
-
-
 def _binary(function, swapped=False):
     def operate(self, other):
-        operand = _operand(other)
-        if operand is None:
+        found = operand(other, self._drupe)
+        if found is None:
             return NotImplemented
-        return ahead(function(operand, self._drupe) if swapped else function(self._drupe, operand))
+        return ahead(function(found, self._drupe) if swapped else function(self._drupe, found))
+
+    return operate
+
+
+def _equality(function):
+    """Python answers == and != by itself where both sides decline, so that a list or NumPy's array would be unequal."""
+    def operate(self, other):
+        found = operand(other, self._drupe)
+        if found is None:
+            raise TypeError(f"a usm_ndarray is compared with arrays and numbers, not with {type(other).__name__}")
+        return ahead(function(self._drupe, found))
 
     return operate
 
 
 def _inplace(function):
     def operate(self, other):
-        operand = _operand(other)
-        if operand is None:
+        found = operand(other, self._drupe)
+        if found is None:
             return NotImplemented
         if not self._writable:
             raise ValueError("this array is read-only")
-        self._drupe = function(self._drupe, operand)
+        self._drupe = function(self._drupe, found)
         return self
 
     return operate
@@ -270,7 +285,9 @@ for _name in ("bool", "int", "float", "complex", "index"):
     setattr(usm_ndarray, f"__{_name}__", _number(f"__{_name}__"))
 for _name in ("abs", "invert", "neg", "pos"):
     setattr(usm_ndarray, f"__{_name}__", _unary(getattr(operator, _name)))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+for _name in ("eq", "ne"):
+    setattr(usm_ndarray, f"__{_name}__", _equality(getattr(operator, _name)))
+for _name in ("lt", "le", "gt", "ge"):
     setattr(usm_ndarray, f"__{_name}__", _binary(getattr(operator, _name)))
 for _name in "add and_ floordiv lshift matmul mod mul or_ pow rshift sub truediv xor".split():
     _bare, _function = _name.rstrip("_"), getattr(operator, _name)
