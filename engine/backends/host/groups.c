@@ -4,8 +4,9 @@
  * met a barrier leaves its stack to the next, so a kernel that meets none costs little more than a loop.
  * Stacks belong to the thread, which keeps them; below each lies a page that faults. Each such page costs the
  * process two mappings, of which systems allow some 65,000. So their number is limited, and stacks without
- * one have a mark at their end, which is looked at whenever a work-item stops. A fault leaves the group where
- * it is: the thread goes on elsewhere, and the next group begins anew. */
+ * one have a mark at their end, which is looked at whenever a work-item stops; a page below all of them
+ * faults in any case. A fault leaves the group where it is: the thread goes on elsewhere, and the next group
+ * begins anew. */
 #include "backends/host/groups.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@
 
 /* The work-items of the group that a thread runs. */
 typedef struct group {
-    char *stacks; /* mapped: `room` of them, each with its page */
+    char *stacks; /* mapped: `room` of them, each with its page, and one more page below */
     size_t room;
     bool guarded;  /* by pages that fault */
     bool full;     /* a work-item has gone over the mark */
@@ -138,7 +139,7 @@ static void *fresh_stack(group *all, size_t i)
 
 static void unmap(group *all)
 {
-    if (all->stacks) munmap(all->stacks, all->room * stack_step());
+    if (all->stacks) munmap(all->stacks - drupe_page_size(), all->room * stack_step() + drupe_page_size());
     if (all->guarded) atomic_fetch_sub(&guards, all->room);
     all->guarded = false;
     free(all->places);
@@ -182,10 +183,12 @@ static bool make_room(group *all, size_t count)
 {
     if (all->room >= count) return true;
     unmap(all);
-    void *stacks = mmap(NULL, count * stack_step(), PROT_READ | PROT_WRITE,
+    const size_t page = drupe_page_size();
+    char *memory = mmap(NULL, count * stack_step() + page, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stacks == MAP_FAILED) return false;
-    all->stacks = stacks;
+    if (memory == MAP_FAILED) return false;
+    (void)mprotect(memory, page, PROT_NONE);
+    all->stacks = memory + page;
     all->room = count;
     all->places = calloc(count, sizeof *all->places);
     all->over = calloc(count, sizeof *all->over);
@@ -285,6 +288,6 @@ bool drupe_host_group_full(uintptr_t address)
 {
     const group *all = here;
     if (!all || !all->stacks || all->full) return all && all->full;
-    const uintptr_t at = address - (uintptr_t)all->stacks;
-    return at < all->room * stack_step() && at % stack_step() < drupe_page_size();
+    const uintptr_t page = drupe_page_size(), below = (uintptr_t)all->stacks - page, at = address - below;
+    return at < page || (at - page < all->room * stack_step() && (at - page) % stack_step() < page);
 }
