@@ -191,7 +191,7 @@ static inline void drupe_cpu_relax(void)
 #endif
 }
 
-/* --- dl.c: vendor libraries ------------------------------------------------------------------------------
+/* --- dl.c: libraries that are opened at run time -----------------------------------------------------------
  */
 
 typedef struct drupe_dl_symbol {
@@ -205,5 +205,9 @@ typedef struct drupe_dl_symbol {
  * ocl-icd-libopencl1"). `*handle` is NULL on failure. Thread-safe. */
 drupe_status drupe_dl_open(const char *const *names, const char *advice, const drupe_dl_symbol *symbols,
                            size_t count, void *table, void **handle) DRUPE_MUST_CHECK;
+/* Open the library in a file, which may have no name, and may be closed then. NULL: dlerror() tells why. The
+ * linker takes a library that is open under a path for the one that is asked for, and numbers of descriptors
+ * come again: so each call opens another path to the descriptor. Thread-safe. */
+void *drupe_dl_descriptor(int fd) DRUPE_MUST_CHECK;
 
 #endif

@@ -1,6 +1,9 @@
-/* Vendor libraries are never linked: they are opened by name when one of their devices is asked for. */
+/* Libraries that are opened at run time: those of vendors by name, when one of their devices is asked for,
+ * and those that were made here. */
 #include "base/base.h"
 #include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 drupe_status drupe_dl_open(const char *const *names, const char *advice, const drupe_dl_symbol *symbols,
@@ -37,4 +40,16 @@ drupe_status drupe_dl_open(const char *const *names, const char *advice, const d
     }
     *handle = library;
     return DRUPE_OK;
+}
+
+void *drupe_dl_descriptor(int fd)
+{
+    static _Atomic(uint32_t) counter;
+    const uint32_t number = counter++;
+    char path[160];
+    size_t length = (size_t)snprintf(path, sizeof path, "/proc/self/fd");
+    for (int bit = 0; bit < 32; bit++)
+        length += (size_t)snprintf(path + length, sizeof path - length, number >> bit & 1 ? "/." : "/");
+    snprintf(path + length, sizeof path - length, "/%d", fd);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }

@@ -79,19 +79,6 @@ static void *open_path(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Of a descriptor: each time another one, so that the linker does not know it. */
-static void *open_descriptor(int fd)
-{
-    static _Atomic(uint32_t) counter;
-    const uint32_t number = counter++;
-    char path[160];
-    size_t length = (size_t)snprintf(path, sizeof path, "/proc/self/fd");
-    for (int bit = 0; bit < 32; bit++)
-        length += (size_t)snprintf(path + length, sizeof path - length, number >> bit & 1 ? "/." : "/");
-    snprintf(path + length, sizeof path - length, "/%d", fd);
-    return open_path(path);
-}
-
 static bool copy_bytes(int from, int to)
 {
     char bytes[1 << 16];
@@ -105,7 +92,7 @@ static bool copy_bytes(int from, int to)
 static void *open_copy(int fd)
 {
     int copy = memfd_create("drupe-native", MFD_CLOEXEC);
-    void *handle = copy >= 0 && copy_bytes(fd, copy) ? open_descriptor(copy) : NULL;
+    void *handle = copy >= 0 && copy_bytes(fd, copy) ? drupe_dl_descriptor(copy) : NULL;
     if (copy >= 0) close(copy);
     return handle;
 }
@@ -124,7 +111,7 @@ static void *open_file(const char *path)
         if (!there)
             handle = open_path(path);
         else
-            handle = same_file(&mark, &before->mark) ? open_copy(fd) : open_descriptor(fd);
+            handle = same_file(&mark, &before->mark) ? open_copy(fd) : drupe_dl_descriptor(fd);
         if (handle && known && !there) table_note(path, &mark);
         if (there) dlclose(there);
     }

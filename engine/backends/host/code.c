@@ -29,17 +29,6 @@ void drupe_host_code_release(drupe_host_code *code)
     free(code);
 }
 
-/* The linker takes a library that is open under the same path for the same one: each path is a new one. */
-static void new_path(int fd, char *path, size_t size)
-{
-    static _Atomic(uint32_t) counter;
-    uint32_t number = counter++;
-    size_t length = (size_t)snprintf(path, size, "/proc/self/fd");
-    for (int bit = 0; bit < 32; bit++)
-        length += (size_t)snprintf(path + length, size - length, number >> bit & 1 ? "/." : "/");
-    snprintf(path + length, size - length, "/%d", fd);
-}
-
 static int new_file(void)
 {
 #ifdef MFD_EXEC /* systems that have it may want it said */
@@ -61,7 +50,6 @@ static drupe_status check_machine(const drupe_host_code *code)
 
 static drupe_status open_library(drupe_host_code *code)
 {
-    char path[160];
     int fd = new_file();
     if (fd < 0 || !drupe_write_all(fd, code->bytes, code->size)) {
         int why = errno;
@@ -70,8 +58,7 @@ static drupe_status open_library(drupe_host_code *code)
                                "A program of %zu bytes cannot be put into memory: %s.", code->size,
                                strerror(why));
     }
-    new_path(fd, path, sizeof path);
-    code->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    code->library = drupe_dl_descriptor(fd);
     close(fd);
     if (code->library) code->entries = dlsym(code->library, DRUPE_HOST_TABLE);
     if (code->entries) return check_machine(code);
