@@ -426,3 +426,25 @@ def test_memory_of_another_device_in_the_context_is_not_misplaced(tmp_path):
     if done.stdout.strip() == "one":
         pytest.skip("the driver does not make two devices of one processor")
     assert "InvalidArgumentError" in done.stdout and "does not divide the global size" in done.stdout, done
+
+
+def test_a_changed_library_is_not_taken_for_a_kernel(fresh, tmp_path):
+    """Both are opened by their descriptors, whose numbers are the same."""
+    done = fresh("""
+        import drupe, os, shutil, subprocess, numpy as np
+        from drupe import native
+        os.chdir(%r)
+        kernels = [drupe.Program("kernel void k(int *x) { x[0] = %%d; }" %% n, device="host", language="c").k
+                   for n in range(3)]
+        open("one.c", "w").write("void one(long *out) { *out = 1; }")
+        subprocess.run(["cc", "-shared", "-fPIC", "one.c", "-o", "one.so"], check=True)
+        libraries, out = [], np.zeros(4, np.int64)
+        for n in range(4):
+            shutil.copy("one.so", "new.so")
+            os.replace("new.so", "library.so")
+            libraries.append(native.load("./library.so", "host"))
+            libraries[-1].one(out[n:])
+        assert out.all()
+        print("done")
+    """ % str(tmp_path))
+    assert done.stdout == "done\n", done.stderr

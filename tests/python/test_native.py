@@ -461,26 +461,6 @@ def test_changed_file_is_loaded_anew(tmp_path, in_place):
     assert out[0] == 1
 
 
-def test_a_changed_file_is_not_taken_for_a_kernel(fresh, path, tmp_path):
-    """Both are opened by their descriptors, whose numbers are the same."""
-    done = fresh("""
-        import drupe, os, shutil, numpy as np
-        from drupe import native
-        kernels = [drupe.Program("kernel void k(int *x) { x[0] = %d; }" % n, device="host", language="c").k
-                   for n in range(3)]
-        libraries = []
-        for _ in range(4):
-            shutil.copy(PATH, "new.so")
-            os.replace("new.so", "library.so")
-            libraries.append(native.load("./library.so", "host"))
-            out = np.zeros(1, np.int64)
-            libraries[-1].version(out)
-            assert out[0] == 1
-        print("done")
-    """.replace("np\n", "np; os.chdir(%r)\n" % str(tmp_path), 1).replace("PATH", repr(str(path))))
-    assert done.stdout == "done\n", done.stderr
-
-
 def test_unloading_waits_for_what_is_queued(path, pipe):
     library = native.load(path, "host")
     library.declare("gate", "void(int, double *)")
