@@ -184,7 +184,8 @@ bool drupe_view_works(void)
     return atomic_load(&recorder.works);
 }
 
-/* `works`: something is not over, or was submitted since the last look. Returns how long until the rest is. */
+/* `works`: something is not over, or was submitted since the last look. Returns how long until the rest is.
+ */
 static uint64_t tell_work(rounds *round, bool works, uint64_t now)
 {
     drupe_view_work_listener *listener = atomic_load(&recorder.work_listener);
@@ -354,6 +355,9 @@ static void stop(void)
     if (!running) return; /* whoever came first sees to the rest */
     drupe_history_free(recorder.history);
     recorder.history = NULL;
+    /* Nobody looks whether it goes on: what was said last would hold for ever. */
+    drupe_view_work_listener *listener = atomic_load(&recorder.work_listener);
+    if (atomic_exchange(&recorder.works, false) && listener) listener(false);
 }
 
 void drupe_view_stop(void)

@@ -190,6 +190,14 @@ char *jk_message_parent_id(const jk_message *message)
     return member_text(message->parts[JK_PARENT_HEADER], "msg_id");
 }
 
+bool jk_message_date(const jk_message *message, struct timespec *date)
+{
+    char *text = member_text(message->parts[JK_HEADER], "date");
+    bool known = text && jk_date_parse(text, date);
+    free(text);
+    return known;
+}
+
 /* --- Our own headers -------------------------------------------------------------------------------------
  */
 
@@ -203,14 +211,6 @@ int jk_session_open(jk_session *session)
     session->pid = (long)getpid();
     atomic_init(&session->count, 0);
     return 0;
-}
-
-void jk_date_format(struct timespec date, char text[JK_DATE_SIZE])
-{
-    struct tm parts;
-    if (!gmtime_r(&date.tv_sec, &parts)) memset(&parts, 0, sizeof parts);
-    size_t used = strftime(text, JK_DATE_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text + used, JK_DATE_SIZE - used, ".%06ldZ", (long)(date.tv_nsec / 1000));
 }
 
 unsigned long jk_session_header(jk_session *session, const char *type, struct timespec date,

@@ -178,6 +178,8 @@ jk_bytes jk_message_identity(const jk_message *message, size_t index);
 bool jk_message_flag(const jk_message *message, const char *name);
 /* The content's member `name` when it is text, malloc'ed; NULL when it is not there or memory is out. */
 char *jk_message_text(const jk_message *message, const char *name);
+/* When its sender made it, as the header says. False: the header does not say it. */
+bool jk_message_date(const jk_message *message, struct timespec *date);
 /* The msg_id of the message that this one answers, malloc'ed; NULL when it names none or memory is out. */
 char *jk_message_parent_id(const jk_message *message);
 
@@ -195,6 +197,8 @@ int jk_session_open(jk_session *session); /* 0, or -1: no random numbers */
 #define JK_DATE_SIZE 32
 /* ISO 8601 in UTC with microseconds: "2026-01-31T12:00:00.000001Z". */
 void jk_date_format(struct timespec date, char text[JK_DATE_SIZE]);
+/* The other way, from any offset to UTC. False: the text is no such date, or does not tell its offset. */
+bool jk_date_parse(const char *text, struct timespec *date);
 
 /* Append a new header to `header`. Returns the number of the message: later ones have higher numbers. Any
  * thread. */

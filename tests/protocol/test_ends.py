@@ -1,8 +1,11 @@
 """Ends that a cell brings about: exit(), and those that the process does not survive."""
+import datetime
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 import support
@@ -43,6 +46,22 @@ def test_a_task_that_exits_ends_the_kernel(fresh, gate):
               % gate.awaited.replace("\n", "\n    "))
     gate.open()
     assert ended(fresh) == 0
+
+
+def test_what_was_to_end_the_kernel_before(fresh):
+    """A manager that restarts a dead kernel sends it a shutdown_request all the same, which waits for the ports."""
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - (
+        int(pathlib.Path("/proc/%d/stat" % fresh.pid).read_text().rpartition(")")[2].split()[19])
+        / os.sysconf("SC_CLK_TCK"))
+    client = fresh.client
+    for name in ("interrupt_request", "shutdown_request"):
+        late = client.session.msg(name, {"restart": True} if "shutdown" in name else {})
+        late["header"]["date"] -= datetime.timedelta(seconds=age + 0.1)
+        client.control_channel.send(late)
+    client.control_channel.send(client.session.msg("connect_request"))
+    assert client.get_control_msg(timeout=60)["msg_type"] == "connect_reply"
+    assert fresh.run("6 * 7").result == "42"
+    assert exit_code(fresh) is None
 
 
 def test_exit_may_keep_the_kernel(kernel):

@@ -153,10 +153,12 @@ DRUPE_API void drupe_view_cell_ended(uint32_t number);
 typedef void drupe_view_listener(void);
 DRUPE_API void drupe_view_listen(drupe_view_listener *listener);
 /* Have `listener` called on the recorder's thread when work of any device begins where there was none, and
- * when there has been none for half a second. It must not block nor call this. NULL: nobody, as above. */
+ * when there has been none for half a second, or by drupe_view_stop() when it is no longer known. It must not
+ * block nor call this. NULL: nobody, as above. */
 typedef void drupe_view_work_listener(bool goes_on);
 DRUPE_API void drupe_view_listen_work(drupe_view_work_listener *listener);
-/* Whether work of any device goes on, or was over less than half a second ago, as the recorder saw it last. */
+/* Whether work of any device goes on, or was over less than half a second ago, as the recorder saw it last;
+ * false without a recorder. */
 DRUPE_API bool drupe_view_works(void);
 /* A view, after reading all that the ring holds. DRUPE_E_UNSUPPORTED without a recorder. *Retained*: give it
  * to drupe_view_release(), NULL-safe. */

@@ -16,6 +16,18 @@ void jk_answer(jk_server *server, jk_channel channel, const jk_message *message,
     jk_channel_send(server, channel, type, now, &envelope);
 }
 
+/* Whether the request ends something, and was sent to end it in a kernel that is dead. Its client has been
+ * waiting for the ports to be answered again: a manager that restarts a kernel sends an interrupt and a
+ * shutdown_request to the old one first. */
+static bool is_late(jk_server *server, const jk_message *message)
+{
+    bool ends =
+        strcmp(message->type, "interrupt_request") == 0 || strcmp(message->type, "shutdown_request") == 0;
+    if (!ends || !jk_life_not_ours(server, message)) return false;
+    jk_log("dropped: %s was sent before this kernel began, to the one before", message->type);
+    return true;
+}
+
 /* One request, on the thread that owns the socket of its channel. */
 typedef struct asked {
     jk_server *server;
@@ -113,6 +125,7 @@ bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *mes
     size_t i = 0;
     while (i < ANSWERED && strcmp(message->type, answered[i].type) != 0) i++;
     if (i == ANSWERED) return false;
+    if (is_late(server, message)) return true;
     jk_parent *parent = jk_parent_create(message->parts[JK_HEADER]);
     if (!parent) return true;
     jk_status_busy(server, parent, false);

@@ -1,11 +1,53 @@
 /* Whether a server lives: not when it is closed, and not in a forked child. */
 #include "jkernel/server/life/life_room.h"
 
+#include "base/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STALE_TIME 30 /* seconds after its begin in which a kernel gets messages that were for another one   \
+                       */
+
 static atomic_ulong generations;
+
+static int64_t clock_read(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * JK_SECOND + now.tv_nsec;
+}
+
+/* Field 22 of stat, in clock ticks since the machine started. */
+static struct timespec process_began(void)
+{
+    char text[1024];
+    unsigned long long ticks;
+    const char *rest = drupe_small_read("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    if (!rest ||
+        sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               &ticks) != 1)
+        return (struct timespec){0};
+    int64_t age = clock_read(CLOCK_BOOTTIME) - (int64_t)ticks * (JK_SECOND / sysconf(_SC_CLK_TCK));
+    int64_t began = clock_read(CLOCK_REALTIME) - age;
+    return (struct timespec){.tv_sec = began / JK_SECOND, .tv_nsec = began % JK_SECOND};
+}
 
 void jk_life_begin(jk_server *server)
 {
     server->life->generation = atomic_load(&generations);
+    server->life->began = process_began();
+}
+
+bool jk_life_not_ours(const jk_server *server, const jk_message *message)
+{
+    struct timespec began = server->life->began, made;
+    if (began.tv_sec == 0 || clock_read(CLOCK_REALTIME) / JK_SECOND - began.tv_sec > STALE_TIME ||
+        !jk_message_date(message, &made))
+        return false;
+    return made.tv_sec < began.tv_sec || (made.tv_sec == began.tv_sec && made.tv_nsec < began.tv_nsec);
 }
 
 void jk_life_forked(void)

@@ -44,6 +44,7 @@ typedef enum jk_own_thread {
 
 typedef struct jk_life {
     unsigned long generation; /* forks this process has come through */
+    struct timespec began;    /* when the process did, on CLOCK_REALTIME; zero: not known */
     atomic_bool closing;      /* jk_server_close() has begun */
     atomic_bool stopping;     /* the threads are to end */
     atomic_bool shutdown;     /* asked for by a client, or the parent died */
@@ -56,6 +57,9 @@ typedef struct jk_life {
 /* --- life.c -------------------------------------------------------------------------------------------- */
 
 void jk_life_begin(jk_server *server);
+/* Whether the message was made before this process began, and came soon after: it was for the kernel that had
+ * the ports before. Another machine's clock may be wrong, so after a while every message is for this one. */
+bool jk_life_not_ours(const jk_server *server, const jk_message *message);
 /* False in a forked child and after jk_server_close() has begun to stop. */
 bool jk_server_alive(const jk_server *server);
 bool jk_server_forked(const jk_server *server);

@@ -80,6 +80,37 @@ static void test_date(void **state)
     char text[JK_DATE_SIZE];
     jk_date_format((struct timespec){.tv_sec = 951782400, .tv_nsec = 1999}, text);
     assert_string_equal(text, "2000-02-29T00:00:00.000001Z");
+    static const struct {
+        const char *text;
+        time_t seconds;
+        long ns;
+    } good[] = {
+        {"2000-02-29T00:00:00.000001Z", 951782400, 1000},
+        {"2000-02-29T00:00:00Z", 951782400, 0},
+        {"2000-02-29T01:30:00.5+01:30", 951782400, 500000000},
+        {"2000-02-28T23:00:00.123456789012-0100", 951782400, 123456789},
+        {"1970-01-01T00:00:00.Z", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct timespec date = {.tv_sec = -1};
+        assert_true(jk_date_parse(good[i].text, &date));
+        assert_int_equal(date.tv_sec, good[i].seconds);
+        assert_int_equal(date.tv_nsec, good[i].ns);
+    }
+    static const char *const bad[] = {"",
+                                      "now",
+                                      "2000-02-29",
+                                      "2000-02-29T00:00:00",
+                                      "2000-02-29T00:00:00.5",
+                                      "2000-02-29T00:00:00Z ",
+                                      "2000-13-29T00:00:00Z",
+                                      "2000-02-29T00:00:00+1",
+                                      "2000-02-29T00:00:00+24:00",
+                                      "2000-02-29T00:00:00*01:00"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct timespec date;
+        assert_false(jk_date_parse(bad[i], &date));
+    }
 }
 
 static void test_header(void **state)

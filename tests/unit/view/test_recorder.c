@@ -177,6 +177,8 @@ static void work_begins_and_ends(void **state)
     (void)state;
     OK(drupe_view_start());
     while (drupe_view_works()) usleep(1000); /* that of the test before */
+    atomic_store(&begins, 0);
+    atomic_store(&ends, 0);
     drupe_view_listen_work(on_work);
     drupe_submission s = {.queue = bench.queue};
     for (unsigned round = 1; round <= 2; round++) {
@@ -189,6 +191,28 @@ static void work_begins_and_ends(void **state)
         assert_false(drupe_view_works());
     }
     drupe_view_listen_work(NULL);
+}
+
+/* Nobody would find out that it is over. */
+static void no_work_goes_on_without_a_recorder(void **state)
+{
+    _Atomic(bool) open = false;
+    (void)state;
+    OK(drupe_view_start());
+    unsigned ended = atomic_load(&ends);
+    drupe_view_listen_work(on_work);
+    drupe_submission s = {.queue = bench.queue};
+    OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
+    uint64_t deadline = drupe_deadline(PATIENCE);
+    while (!drupe_view_works() && drupe_now_ns() < deadline) usleep(1000);
+    bool began = drupe_view_works();
+    drupe_view_stop();
+    bool goes_on = drupe_view_works();
+    drupe_view_listen_work(NULL);
+    atomic_store(&open, true);
+    OK(drupe_queue_wait(bench.queue, PATIENCE));
+    assert_true(began && !goes_on);
+    assert_int_equal(atomic_load(&ends), ended + 1);
 }
 
 static void references_are_left_to_their_owner(void **state)
@@ -579,6 +603,7 @@ int main(void)
         CASE(ends_are_seen_when_nobody_waits),
         CASE(beginnings_are_known),
         CASE(work_that_goes_on_is_told_again),
+        CASE(no_work_goes_on_without_a_recorder),
         CASE(references_are_left_to_their_owner),
         CASE(what_was_overwritten_is_counted),
         CASE(work_that_outlives_its_record),
