@@ -327,16 +327,16 @@ def test_a_folder_that_somebody_else_has_made(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", "")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr(siblings.tempfile, "gettempdir", lambda: str(temporary))
-    one = siblings.Siblings("7")
+    one = siblings.Siblings("7", "socket")
     one.mark("idle")
-    assert not list(squat.iterdir()) and list(home.rglob("lease-7"))
+    assert not list(squat.iterdir()) and list(home.rglob("lease-*-7"))
 
 
 def test_a_forked_process_does_not_keep_the_turn(tmp_path, monkeypatch):
     from drupe.hosted import siblings
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    one = siblings.Siblings("7")
+    one = siblings.Siblings("7", "socket")
     with one.alone() as begin:
         assert begin()
         child = os.fork()
@@ -344,8 +344,26 @@ def test_a_forked_process_does_not_keep_the_turn(tmp_path, monkeypatch):
             time.sleep(60)
             os._exit(0)
     try:
-        with siblings.Siblings("7").alone() as begin:
+        with siblings.Siblings("7", "socket").alone() as begin:
             assert begin()
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
+
+
+def test_folders_of_leases_that_have_ended_are_removed(tmp_path, monkeypatch):
+    from drupe.hosted import siblings
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    names = ("7", "8", "9")
+    for name in names:
+        siblings.Siblings(name, "socket").mark("idle")
+    siblings.Siblings("8", "another").mark("idle")
+    before = time.time() - 3600
+    for path in tmp_path.glob("drupe/lease-*-[789]"):
+        os.utime(path, (before, before))
+    siblings.Siblings("10", "socket").mark("idle")  # after the list was read
+    siblings.Siblings("7", "socket").sweep(["9"])
+    assert sorted(path.name.rpartition("-")[2] for path in tmp_path.glob("drupe/lease-*")) == ["10", "7", "8", "9"]
+    assert [path.name for path in tmp_path.glob("drupe/lease-*-8")] == [
+        siblings.Siblings("8", "another")._folder.name]

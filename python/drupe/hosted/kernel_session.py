@@ -51,7 +51,7 @@ class Session:
         self.lease = str(lease)
         self._notebook = notebook
         self._broker = Broker(path, reconnect=False)
-        self._siblings = Siblings(lease)
+        self._siblings = Siblings(lease, self._broker.path)
         self._began = dict(os.environ)
         self._env = None  # the lease's, while it is known
         self._known = False  # whether the broker was asked how things stand
@@ -289,7 +289,7 @@ class Session:
         self._broker.subscribe(self.lease)
         self._broker.watch()
         self._told = None
-        lease = self._look_at_lease()
+        lease = self._look_at_lease(sweep=True)
         with self._gate:
             idle = not self._cells or not self._known  # cells that may use a device wait until it is known
             if lease is not None and lease.get("parked") and self._held == "held" and idle:
@@ -478,9 +478,12 @@ class Session:
 
     # --- What the panel shows ----------------------------------------------------------------------------------
 
-    def _look_at_lease(self):
+    def _look_at_lease(self, sweep=False):
         """The lease as the broker lists it; None where it is not among those that are listed."""
-        facts = own_lease(self._broker.list(), self.lease)
+        listing = self._broker.list()
+        facts = own_lease(listing, self.lease)
+        if sweep and facts is not None:  # else it lists those of another user, as to a container
+            self._siblings.sweep(one.get("lease") for one in listing["leases"])
         self._note(facts or {})
         return facts
 

@@ -6,12 +6,17 @@ the time at which it started.
 """
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import stat
 import tempfile
+import time
+
+_FRESH = 60.0  # seconds in which a lease may be too new for the list that was read
 
 
 def started_at(pid):
@@ -47,11 +52,16 @@ def _own_folder():
     raise PermissionError("%s is not a folder that this user alone can write: remove it" % places[0])
 
 
-class Siblings:
-    """The kernels of one lease, this one among them."""
+def _plain(lease):
+    return re.sub(r"[^A-Za-z0-9]", "_", str(lease))
 
-    def __init__(self, lease):
-        self._folder = _own_folder() / ("lease-" + re.sub(r"[^A-Za-z0-9]", "_", str(lease)))
+
+class Siblings:
+    """The kernels of one lease, this one among them. `broker`: the path of the socket of the broker that gave it."""
+
+    def __init__(self, lease, broker):
+        self._leases = "lease-%s-" % hashlib.sha256(os.path.abspath(broker).encode()).hexdigest()[:8]
+        self._folder = _own_folder() / (self._leases + _plain(lease))
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._name = process_name()
         self._state = None
@@ -107,6 +117,15 @@ class Siblings:
         with contextlib.suppress(OSError, ValueError):
             return json.loads((self._folder / "env").read_text())
         return None
+
+    def sweep(self, leases):
+        """Remove the folders of leases of this broker that are not among `leases`, those that it lists."""
+        known = {self._leases + _plain(lease) for lease in leases}
+        for folder in self._folder.parent.glob(self._leases + "*"):
+            if folder.name not in known and folder != self._folder:
+                with contextlib.suppress(OSError):
+                    if time.time() - folder.stat().st_mtime > _FRESH:
+                        shutil.rmtree(folder)
 
     def close(self):
         with contextlib.suppress(FileNotFoundError):
