@@ -8,7 +8,6 @@ import sys
 from IPython.core import page
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
-from IPython.core.magics.basic import AsyncMagics
 
 
 @magics_class
@@ -117,12 +116,19 @@ class KernelMagics(Magics):
 
     @line_magic
     def autoawait(self, line=""):
+        """Whether cells may await at their top level, and what runs their coroutines.
+
+        %autoawait           tell it
+        %autoawait True      they may (also: on, 1); False, off, 0: they may not
+        %autoawait asyncio   the kernel's loop runs them; trio, curio: one of these does
+        %autoawait NAME      the function NAME of the notebook runs a coroutine and gives its result
+        """
+        from IPython.core.magics.basic import AsyncMagics
+
         from . import loops
 
         loops.check(line.strip())
         AsyncMagics(self.shell).autoawait(line)
-
-    autoawait.__doc__ = AsyncMagics.autoawait.__doc__
 
     @line_magic
     def qtconsole(self, line=""):
