@@ -2,8 +2,8 @@
 """One machine, many people: kernels that start at once, what they cost while nobody uses them, and the broker.
 
 All kernels of a kind are started in one go, as after a lecture's "now open the notebook"; each is asked for
-kernel_info and for 1+1 at once. Then all rest, and their processor time and memory are looked at. One kind after the
-other; what the broker does is measured by hosted_broker.py. Nothing here passes or fails."""
+kernel_info and for 1+1 at once. The kinds take turns. Then all rest, and their processor time and memory are looked at;
+what the broker does is measured by hosted_broker.py. Nothing here passes or fails."""
 import argparse
 import json
 import os
@@ -73,23 +73,39 @@ class Crowd:
         self.context.destroy(linger=0)
 
 
-def measure(name, count, seconds):
+def measure_start(name, count, rest=None):
+    """What a crowd's start takes; with `rest`, seconds, also what it costs while nobody asks for anything."""
     with tempfile.TemporaryDirectory() as folder:
-        with client.Kernel(name, pathlib.Path(folder)) as first:  # as on a machine in use: caches are there
-            first.ready()
-            time.sleep(CACHED)
         crowd = Crowd(name, count, pathlib.Path(folder))
         try:
             info, start, lost = crowd.first_answers()
-            spent = crowd.cpu()
-            time.sleep(SETTLE)
-            before, begun = crowd.cpu(), time.perf_counter()
-            time.sleep(seconds)
-            cpu, took = crowd.cpu() - before, time.perf_counter() - begun
-            return {"lost": lost, "info": info, "start": start, "spent": spent, "cpu": cpu / took,
-                    "memory": crowd.memory()}
+            found = {"lost": lost, "info": info, "start": start, "spent": crowd.cpu()}
+            if rest is not None:
+                time.sleep(SETTLE)
+                before, begun = crowd.cpu(), time.perf_counter()
+                time.sleep(rest)
+                found["cpu"] = (crowd.cpu() - before) / (time.perf_counter() - begun)
+                found["memory"] = crowd.memory()
+            return found
         finally:
             crowd.close()
+
+
+def measure(names, count, rounds, rest):
+    """By kernel. Crowds take turns, since a shared machine is faster at one time than at another: medians, but `lost`
+    is of all rounds."""
+    for name in names:  # as on a machine in use: caches are there
+        with tempfile.TemporaryDirectory() as folder, client.Kernel(name, pathlib.Path(folder)) as first:
+            first.ready()
+            time.sleep(CACHED)
+    found = {name: [] for name in names}
+    for left in reversed(range(rounds)):
+        for name, starts in found.items():
+            print("%d x %s" % (count, name), flush=True)
+            starts.append(measure_start(name, count, None if left else rest))
+    return {name: {**starts[-1], "lost": sum(one["lost"] for one in starts),
+                   **{key: statistics.median(one[key] for one in starts) for key in ("info", "start", "spent")}}
+            for name, starts in found.items()}
 
 
 def rows(found, count):
@@ -157,6 +173,7 @@ def parking_rows(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3, help="starts of each kind (default 3)")
     parser.add_argument("--seconds", type=float, default=20, help="at rest (default 20)")
     parser.add_argument("--only", action="append", metavar="KERNEL", help="leave the other kernels out")
     parser.add_argument("--kernels-only", action="store_true", help="leave the broker out")
@@ -168,11 +185,9 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     head = "%d processors, load average before: %.2f." % (os.cpu_count(), os.getloadavg()[0])
     print(head)
-    found = {}
-    for name in ("drupe", "ipykernel"):
-        if name in client.available() and (not options.only or name in options.only):
-            print("%d x %s" % (options.kernels, name), flush=True)
-            found[name] = measure(name, options.kernels, options.seconds)
+    names = [name for name in ("drupe", "ipykernel")
+             if name in client.available() and (not options.only or name in options.only)]
+    found = measure(names, options.kernels, options.rounds, options.seconds)
     tables = [rows(found, options.kernels), goals(found, options.kernels)]
     tables += [broker_rows(options) or [], parking_rows(options) or []]
     tables = [table for table in tables if len(table) > 1]

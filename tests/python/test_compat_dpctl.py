@@ -38,7 +38,9 @@ def kernels(queue):
                                   "host:cpu:0"])
 def test_filters_that_are_accepted(text, opencl):
     device = dpctl.SyclDevice(text)
-    assert device.is_cpu and device == dpctl.SyclDevice(device.filter_string) == dpctl.SyclDevice(device)
+    gpu = any(one.is_gpu for one in dpctl.get_devices())  # what a filter without "cpu" finds first
+    assert device.is_cpu is not (gpu and text in ("0", "gpu,cpu", "opencl"))
+    assert device == dpctl.SyclDevice(device.filter_string) == dpctl.SyclDevice(device)
     assert device.backend == ("host" if "host" in text else "opencl")
 
 
@@ -105,7 +107,8 @@ def test_environment(fresh, opencl, value, expected):
     """ONEAPI_DEVICE_SELECTOR, and SYCL_DEVICE_FILTER, its older form."""
     show = "from drupe.compat import dpctl; print(*(one.backend for one in dpctl.get_devices()))"
     result = fresh(show, SYCL_DEVICE_FILTER=value)
-    assert result.stdout.split() == expected, result.stderr
+    gpus = sum(one.is_gpu for one in dpctl.get_devices()) if value in ("host,opencl", "") else 0
+    assert result.stdout.split() == ["opencl"] * gpus + expected, result.stderr
     if value == "host":
         assert fresh(show, ONEAPI_DEVICE_SELECTOR="!opencl:*").stdout.split() == ["host"]
 
@@ -470,7 +473,7 @@ def test_placement():
     with pytest.raises(ValueError):
         utils.validate_usm_type("nonsense")
     assert issubclass(utils.ExecutionPlacementError, Exception)
-    assert utils.intel_device_info(dpctl.SyclDevice("host")) == {}
+    assert set(utils.intel_device_info(dpctl.SyclDevice("host"))) <= {"free_memory"}  # where that is known
     with pytest.raises(TypeError):
         utils.intel_device_info("host")
     with utils.onetrace_enabled():

@@ -61,7 +61,7 @@ def test_bind_update_device_update_host(stream, order, dtype):
     array.update_host()
     stream.sync()
     assert (mine == 5).all()
-    np.testing.assert_array_equal(np.asarray(array.device_array()), mine)
+    np.testing.assert_array_equal(drupe.array.asnumpy(array.device_array()), mine)
 
 
 def test_bind_without_a_transfer_and_copy(stream):

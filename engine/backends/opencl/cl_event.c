@@ -66,9 +66,13 @@ drupe_status drupe_cl_event_times(drupe_event *event, drupe_times *times)
                                     "The OpenCL driver has no times for this event.");
         }
     }
-    if (values[3] == 0 || values[3] < values[2]) {
+    /* To markers on queues without order NVIDIA's driver gives the times of another event. */
+    bool stale = queue->unordered && values[2] < values[0];
+    if (values[3] == 0 || values[3] < values[2] || stale) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                               "The OpenCL driver's times for this event make no sense.");
+                               "The OpenCL driver's times for this event make no sense: it began at %llu ns and "
+                               "ended at %llu ns.",
+                               (unsigned long long)values[2], (unsigned long long)values[3]);
     }
     *times = (drupe_times){values[0], values[1], values[2], values[3]};
     return DRUPE_OK;

@@ -16,14 +16,17 @@ _NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
           "float64", "complex64", "complex128")
 
 
-def lazy(names, written, missing, submodules=()):
-    """The __getattr__ of a module whose `written` {name: module of drupe} are imported when they are asked for.
-    `names`: its globals; missing(name) raises what tells that a name is not there."""
+def lazy(names, written, missing, submodules=(), modules=()):
+    """The __getattr__ of a module whose `written` {name: module of drupe} are imported when they are asked for, as its
+    `submodules`, and `modules` {name: another of drupe}. `names`: its globals; missing(name) raises what tells that a
+    name is not there."""
     def find(name):
         if name in written:
             value = getattr(importlib.import_module("drupe." + written[name]), name)
         elif name in submodules:
             value = importlib.import_module("%s.%s" % (names["__name__"], name))
+        elif name in modules:
+            value = importlib.import_module("drupe." + modules[name])
         else:
             return missing(name)
         names[name] = value

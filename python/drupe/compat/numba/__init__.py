@@ -22,7 +22,8 @@ _missing = absent(__name__, {
     **dict.fromkeys(("config", "core", "errors", "experimental", "extending", "generated_jit", "get_num_threads",
                      "literally", "objmode", "set_num_threads", "threading_layer", "typed", "typeof"), _OTHER),
 })
-__getattr__ = _numbas.lazy(globals(), _WRITTEN, _missing, ("cuda", "types"))
+# Not as numba.cuda: a finder that NVIDIA's numba-cuda installs for every module of such a name calls itself for ever.
+__getattr__ = _numbas.lazy(globals(), _WRITTEN, _missing, ("types",), {"cuda": "compat.numba_cuda"})
 
 
 def __dir__():
