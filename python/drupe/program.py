@@ -241,7 +241,8 @@ def cache_command(argv):
     elif argv == ["list"]:
         for entry in _engine._cache_entries():
             used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry["used"]))
-            text = entry["device"] if entry["valid"] else "damaged; it will be built again"
+            text = entry["device"] or "the text of a kernel in Python" if entry["valid"] else "damaged; it will be " \
+                "built again"
             print(f"{used}  {size(entry['bytes']):>10}  {text}")
     else:
         print(f"{info['folder'].replace(os.path.expanduser('~') + os.sep, '~/', 1)}: {info['entries']} programs, "
