@@ -9,7 +9,7 @@ import sys
 import types as pytypes
 
 from drupe import _engine
-from drupe.compiler import reads
+from drupe.compiler import launch, reads
 from drupe.compiler.variants import Text, Variant
 
 _FORMAT = 1
@@ -54,7 +54,7 @@ def _key(function, target):
     if not plain or _compiler is None or not _engine._cache_is_on():
         return None
     code, dialect = function.__code__, target.dialect
-    outside = [name for name in (*code.co_freevars, *code.co_names) if _is_number(function, name)]
+    outside = [[name, _glance(function, name)] for name in (*code.co_freevars, *code.co_names)]
     try:
         reader = reads.Reader(function, target.kinds)
         return json.dumps([
@@ -63,17 +63,21 @@ def _key(function, target):
             dialect and [len(dialect.arrays), {name: value for name, value in vars(dialect).items()
                                                if name != "arrays"}],
             function.__name__, code.co_code.hex(), [repr(one) for one in code.co_consts if reads.plain_fact(one)],
-            [[name, reader.name(function, name)] for name in outside]]).encode()
+            outside]).encode()
     except _BAD:
         return None
 
 
-def _is_number(function, name):
-    """Whether a name that the function may read is that of a number. Others are looked at with the entry."""
+def _glance(function, name):
+    """What a name may be to a function, so far that kernels which differ have entries of their own. All of it is
+    looked at with the entry."""
     try:
-        return type(reads.looked_up(function, name)[1]) in (bool, int, float, complex)
+        value = reads.looked_up(function, name)[1]
     except AttributeError:
-        return False
+        return None
+    if isinstance(value, launch.DeviceFunction):
+        value = value.py_func
+    return value.__code__.co_code.hex() if isinstance(value, pytypes.FunctionType) else reads.plain_fact(value)
 
 
 def _numpy():
@@ -90,7 +94,8 @@ def _found(key, function, target):
         if entry["numpy"] not in (None, _numpy()) or any(reader.take(step) != fact for step, fact in entry["reads"]):
             return None
         return Variant(Text(*map(_tuples, entry["text"])), cost=entry["cost"], failures=entry["failures"],
-                       written=_tuples(entry["written"]), watched=reader.watched, sources=reader.sources,
+                       written=_tuples(entry["written"]), watched=reader.watched,
+                       sources=[reader.lines[at] for at in sorted(reader.lines)],
                        lowered=lambda: _lowered(function, target))
     except _BAD:
         return None
@@ -110,8 +115,8 @@ def _keep(key, made, kinds):
     if fingerprint() != _compiler:  # somebody installs another Drupe: it is not known which one's passes have run
         return
     try:
-        entry = {"numpy": _numpy(), "reads": reads.steps_of(made.function, kinds), "text": list(vars(made.text).values()),
-                 "cost": made.cost, "failures": made.failures, "written": made.written}
+        entry = {"numpy": _numpy(), "reads": reads.steps_of(made.function, kinds), "cost": made.cost,
+                 "text": list(vars(made.text).values()), "failures": made.failures, "written": made.written}
         _engine._cache_add(key, json.dumps(entry).encode())
     except _BAD:
         pass

@@ -35,10 +35,10 @@ class Lines:
 
 class Reader:
     """Begins with a kernel's function, the thing number 0, and the types of its arguments, whose facts `kinds` are.
-    `watched`, `sources`: of a Variant. Raises Inexact."""
+    `watched`: of a Variant; `lines`: the sources by their places among those of a Variant. Raises Inexact."""
 
     def __init__(self, function, kinds):
-        self.things, self.numbers, self.watched, self.sources = [], {}, [], []
+        self.things, self.numbers, self.watched, self.lines = [], {}, [], {}
         self._add(function)
         self.kinds = [self._kind(one) for one in kinds]
 
@@ -53,11 +53,11 @@ class Reader:
 
     # --- Steps ---
 
-    def source(self, function, lines, all_lines, numbered):
+    def source(self, function, place, lines, all_lines, numbered):
         """`all_lines`: also those behind it, which end it; `numbered`: whether the number of its first line counts."""
         first, text = function.__code__.co_firstlineno, _text_of(function)
         begin = first - 1
-        self.sources.append(Lines(first, text[begin:begin + lines]))
+        self.lines[place] = Lines(first, text[begin:begin + lines])
         return [function.__name__, first if numbered else None, len(text) <= begin + all_lines,
                 "".join(text[begin:begin + all_lines]),
                 [self.fact(one) for one in function.__defaults__ or () if function is not self.things[0]]]
@@ -190,7 +190,7 @@ def steps_of(made, kinds):
     while ready := {id(owner) for owner, _read in todo}.intersection(reader.numbers):
         for owner, read in todo:
             if id(owner) in ready:
-                steps += [[step, reader.take(step)] for step in _of(reader.numbers[id(owner)], read, made.failures)]
+                steps += [[step, reader.take(step)] for step in _of(made, reader.numbers[id(owner)], read)]
         todo = [one for one in todo if id(one[0]) not in ready]
     of_ours = all(isinstance(read, str) and (plain_fact(owner) or steady_name(owner)) for owner, read in todo)
     if not of_ours or _identities(reader.watched) != _identities(made.watched):
@@ -198,12 +198,13 @@ def steps_of(made, kinds):
     return steps
 
 
-def _of(number, read, numbered):
+def _of(made, number, read):
     """The steps of an attribute, by its name, or of a function, by its Source and Names."""
     if isinstance(read, str):
         return [["attribute", number, read]]
     source, names = read
-    return [["source", number, *_extent(source), numbered], *(["name", number, name] for name in names.constants)]
+    return [["source", number, made.sources.index(source), *_extent(source), made.failures],
+            *(["name", number, name] for name in names.constants)]
 
 
 def _identities(watched):
