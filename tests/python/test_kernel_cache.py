@@ -145,7 +145,8 @@ CHANGES = {
     "a global that does not fit the first text": ("N = 7", "N = numpy.int8(7)", "N * out.size * 10", (280, 24)),
     "the sign of zero": ("Z = 0.0", "Z = -0.0", "math.copysign(2.0, Z)", (2, -2)),
     "the type of a global": ("N = 7", "N = 7.5", "N // 2", (3, 3)),
-    "a number of NumPy": ("N = numpy.float64(0.1)", "N = numpy.float32(0.1)", "N", (0.1, float.fromhex("0x1.99999ap-4"))),
+    "a number of NumPy": ("N = numpy.float64(0.1)", "N = numpy.float32(0.1)", "N",
+                          (0.1, float.fromhex("0x1.99999ap-4"))),
     "a tuple": ("T = (1, (2, 3))", "T = (1, (2, 4))", "T[1][1]", (3, 4)),
     "the order of a named tuple": (
         "import collections\nP = collections.namedtuple('P', 'a b')\np = P(1, 2)",
@@ -154,8 +155,8 @@ CHANGES = {
     "a dtype": ("D = numpy.float32", "D = numpy.float64", "1.0 if out.dtype == D else 2.0", (2, 1)),
     "what a function of a library is": ("f = math.sqrt", "f = math.fabs", "f(4.0)", (2, 4)),
     "a name that hides a builtin": ("", "def max(a, b):\n    return a - b", "max(5, 2)", (5, 3)),
-    "an enumeration": ("import enum\nclass E(enum.IntEnum):\n    A = 1", "import enum\nclass E(enum.IntEnum):\n    A = 2",
-                       "E.A.value", (1, 2)),
+    "an enumeration": ("import enum\nclass E(enum.IntEnum):\n    A = 1",
+                       "import enum\nclass E(enum.IntEnum):\n    A = 2", "E.A.value", (1, 2)),
     "which member it is": ("import enum\nclass E(enum.Enum):\n    A = 1\n    B = 2\nM = E.A",
                            "import enum\nclass E(enum.Enum):\n    A = 1\n    B = 2\nM = E.B",
                            "1 if M == E.A else 2", (1, 2)),
@@ -167,7 +168,8 @@ CHANGES = {
                           "@drupe.device_func\ndef f(x):\n    return x + 2", "f(1)", (2, 3)),
     "what a function calls": ("def g(x):\n    return x + 1\ndef f(x):\n    return g(x)",
                               "def g(x):\n    return x + 2\ndef f(x):\n    return g(x)", "f(1)", (2, 3)),
-    "what a function reads": ("N = 1\ndef f(x):\n    return x + N", "N = 2\ndef f(x):\n    return x + N", "f(1)", (2, 3)),
+    "what a function reads": ("N = 1\ndef f(x):\n    return x + N", "N = 2\ndef f(x):\n    return x + N", "f(1)",
+                              (2, 3)),
     "a default": ("def f(x, y=1):\n    return x + y", "def f(x, y=2):\n    return x + y", "f(1)", (2, 3)),
     "which function a name is": ("def f(x):\n    return x\ng = f", "def f(x):\n    return x\ndef g(x):\n    return x",
                                  "1 if f == g else 2", (1, 2)),
@@ -285,10 +287,13 @@ def test_factories_have_entries_of_their_own(on_host):
 def test_what_cannot_be_told_is_not_kept(on_host):
     """Objects whose ways no fact tells: the passes run each time."""
     on_host(f"""
-        heads = ["INFO = numpy.finfo('float32')\\nclass Odd:\\n    def __eq__(self, other):\\n        return True\\nodd = Odd()",
-                 "import types\\nspace = types.SimpleNamespace(n=1)",
-                 "import enum\\nclass E(enum.Enum):\\n    A = 1\\n    def __eq__(self, other):\\n        return True\\nA = E.A"]
-        for head, value in zip(heads, ("1 if odd == 'x' else 2", "space.n", "1 if A == 'x' else 2")):
+        heads = {{
+            "1 if odd == 'x' else 2": "class Odd:\\n    def __eq__(self, other):\\n        return True\\nodd = Odd()",
+            "space.n": "import types\\nspace = types.SimpleNamespace(n=1)",
+            "1 if A == 'x' else 2": "import enum\\nclass E(enum.Enum):\\n    A = 1\\n    def __eq__(self, other):\\n"
+                                    "        return True\\nA = E.A",
+            "info.eps": "info = numpy.finfo('float32')"}}
+        for value, head in heads.items():
             text = head + "\\n" + {KERNEL!r}.replace("VALUE", value)
             for _ in range(2):
                 assert passes_of(launched, define(text)["k"]) == 1, value

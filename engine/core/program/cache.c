@@ -143,7 +143,8 @@ static void count(uint64_t *counter)
     pthread_mutex_unlock(&cache.lock);
 }
 
-/* drupe_cache_find(), of a kind of entries; what became of it. */
+/* drupe_cache_find(), of a kind of entries. DRUPE_E_UNAVAILABLE: the cache is off; DRUPE_E_NOT_FOUND;
+ * DRUPE_E_INVALID. */
 static drupe_status look(uint32_t kind, const drupe_text *where, const drupe_text *key, void **bytes,
                          drupe_record *record)
 {
@@ -162,7 +163,7 @@ static drupe_status look(uint32_t kind, const drupe_text *where, const drupe_tex
         return DRUPE_OK;
     free(*bytes);
     *bytes = NULL;
-    return status == DRUPE_OK ? DRUPE_E_INVALID : status;
+    return status == DRUPE_E_NOT_FOUND ? status : DRUPE_E_INVALID;
 }
 
 bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record)
