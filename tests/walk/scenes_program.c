@@ -142,7 +142,8 @@ static drupe_status cache(struct walker *w)
     GO(drupe_cache_flush(LONG));
     void *bytes;
     size_t size;
-    if (drupe_cache_bytes_find("key", 3, &bytes, &size)) free(bytes); /* for lack of memory it was not written */
+    if (drupe_cache_bytes_find("key", 3, &bytes, &size))
+        free(bytes); /* for lack of memory it was not written */
     GO(drupe_cache_each(visit, w));
     return drupe_cache_clear(&freed);
 }

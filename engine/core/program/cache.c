@@ -176,7 +176,8 @@ bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **byt
     return status == DRUPE_OK;
 }
 
-/* Where bytes of callers belong: to the engine's version. With the key as a text; false for lack of memory. */
+/* Where bytes of callers belong: to the engine's version. With the key as a text; false for lack of memory.
+ */
 static bool name_bytes(const void *key, size_t size, drupe_text *where, drupe_text *text)
 {
     drupe_text_printf(where, "drupe %s\n", drupe_version());

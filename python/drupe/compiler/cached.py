@@ -3,6 +3,7 @@
 An entry is found by what is known without the passes, tells what they read (reads.py), and counts where all of that
 is the same now. What cannot be told exactly is not kept.
 """
+import importlib.util
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ from drupe.compiler import launch, reads
 from drupe.compiler.variants import Text, Variant
 
 _FORMAT = 1
-_BAD = (reads.Inexact, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_BAD = (reads.Inexact, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
 
 def variant(function, target):
@@ -35,13 +36,15 @@ def fingerprint(folder=os.path.dirname(__file__)):
     try:
         for path in (folder, os.path.join(folder, "clib")):
             with os.scandir(path) as entries:
-                for one in entries:
-                    if one.name.endswith((".py", ".c")):
-                        seen = one.stat()
-                        found.append([one.name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns])
+                found += [[one.name, *_seen(one.path)] for one in entries if one.is_file()]
     except OSError:
         return None
     return sorted(found)
+
+
+def _seen(path):
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
 _compiler = fingerprint()  # of the files that this process has loaded, or will
@@ -81,8 +84,8 @@ def _glance(function, name):
 
 
 def _numpy():
-    """NumPy's version; None where nobody has imported it, so that nothing depends on it."""
-    return getattr(sys.modules.get("numpy"), "__version__", None)
+    """Other numbers when there is another NumPy, which need not be imported."""
+    return _seen(os.path.join(os.path.dirname(importlib.util.find_spec("numpy").origin), "version.py"))
 
 
 def _found(key, function, target):
@@ -91,7 +94,8 @@ def _found(key, function, target):
         return None
     try:
         reader, entry = reads.Reader(function, target.kinds), json.loads(kept)
-        if entry["numpy"] not in (None, _numpy()) or any(reader.take(step) != fact for step, fact in entry["reads"]):
+        if entry["numpy"] and entry["numpy"] != _numpy() or any(
+                reader.take(step) != fact for step, fact in entry["reads"]):
             return None
         return Variant(Text(*map(_tuples, entry["text"])), cost=entry["cost"], failures=entry["failures"],
                        written=_tuples(entry["written"]), watched=reader.watched,
@@ -115,8 +119,9 @@ def _keep(key, made, kinds):
     if fingerprint() != _compiler:  # somebody installs another Drupe: it is not known which one's passes have run
         return
     try:
-        entry = {"numpy": _numpy(), "reads": reads.steps_of(made.function, kinds), "cost": made.cost,
-                 "text": list(vars(made.text).values()), "failures": made.failures, "written": made.written}
+        entry = {"numpy": "numpy" in sys.modules and _numpy(), "reads": reads.steps_of(made.function, kinds),
+                 "text": list(vars(made.text).values()), "cost": made.cost, "failures": made.failures,
+                 "written": made.written}
         _engine._cache_add(key, json.dumps(entry).encode())
     except _BAD:
         pass
