@@ -5,6 +5,7 @@ numbers, which are equal where the passes would do the same. `steps_of()` tells 
 their facts; a Reader takes the same steps in another process. So there is one piece of code for both.
 """
 import enum
+import inspect
 import linecache
 import struct
 import sys
@@ -12,6 +13,7 @@ import types as pytypes
 
 from drupe.compiler import types
 from drupe.compiler.names import STEADY, looked_up, may_change
+from drupe.compiler.source import Lines
 
 # Where functions and types are looked for that do not know where they are from.
 _HOMES = ("builtins", "math", "cmath", "numpy", "drupe.array", "drupe.kernel_api", "scipy.special")
@@ -20,17 +22,6 @@ _OWN_WAYS = ("__eq__", "__ne__", "__bool__", "__int__", "__index__", "__len__", 
 
 class Inexact(Exception):
     """An object that no fact tells exactly."""
-
-
-class Lines:
-    """Lines of a source, as source.Source has them."""
-
-    def __init__(self, first, lines):
-        self.first, self._lines = first, lines
-
-    def line(self, number):
-        at = number - self.first
-        return self._lines[at].rstrip() if 0 <= at < len(self._lines) else ""
 
 
 class Reader:
@@ -215,8 +206,9 @@ def _extent(source):
     """How many lines a function has, and how many with those behind it that tell where it ends."""
     text, begin = _text_of(source.function), source.first - 1
     last = end = begin + len(source._lines)
-    if text[begin:end] != source._lines or source.name != source.function.__name__:
-        raise Inexact(source.function)
     while end < len(text) and (end == last or text[end - 1].strip()[:1] in ("", "#", "\\")):
         end += 1
+    same = text[begin:last] == source._lines == inspect.getblock(text[begin:end])
+    if not same or source.name != source.function.__name__:
+        raise Inexact(source.function)
     return last - begin, end - begin
