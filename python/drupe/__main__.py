@@ -1,5 +1,6 @@
 """python -m drupe: start the kernel, or run a command. Imports next to nothing before the sockets answer."""
 import gc
+import os
 import sys
 
 USAGE = """\
@@ -60,11 +61,23 @@ def connection_file(argv):
     return path, others
 
 
+def load_kernel():
+    """The kernel's extension. Of the twenty libraries below it a kernel uses few functions: they are looked up when
+    they are called."""
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_LAZY)
+    try:
+        from drupe import _jkernel
+    finally:
+        sys.setdlopenflags(flags)
+    return _jkernel
+
+
 def start(path, options):
     if not sys.flags.safe_path:
         del sys.path[0]  # the notebook's folder: a random.py in it must not take the place of the library's
     try:
-        from drupe import _jkernel
+        _jkernel = load_kernel()
     except ImportError as error:
         return fail("the kernel's extension cannot be loaded: %s" % error)
     from drupe.jupyter import features
@@ -77,9 +90,12 @@ def start(path, options):
         return fail(error)
     server.started()
     gc.disable()  # until the shell stands: imports make no garbage
+    from drupe.jupyter import start_imports
+
+    end_of_start = start_imports.begin()
     from drupe.jupyter import app
 
-    return app.run(server, options)
+    return app.run(server, options, end_of_start)
 
 
 def command(argv):

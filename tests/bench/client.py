@@ -96,10 +96,10 @@ def execute_content(code, **options):
 
 
 class Kernel:
-    """One kernel process and sockets to it."""
+    """One kernel process and sockets to it, which try every `reconnect` ms until it listens."""
 
-    def __init__(self, name, folder, context=None, settings=None):
-        self.name = name
+    def __init__(self, name, folder, context=None, settings=None, reconnect=5):
+        self.name, self._reconnect = name, reconnect
         key = secrets.token_hex(16)
         self.ports = dict(zip(("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port"), free_ports(5)))
         path = folder / ("%s-%d.json" % (name, time.monotonic_ns()))
@@ -122,7 +122,7 @@ class Kernel:
         socket.linger = 0
         socket.rcvtimeo = WAIT * 1000
         socket.rcvhwm = socket.sndhwm = 0
-        socket.setsockopt(zmq.RECONNECT_IVL, 5)
+        socket.setsockopt(zmq.RECONNECT_IVL, self._reconnect)
         if kind == zmq.SUB:
             socket.subscribe(b"")
         socket.connect("tcp://127.0.0.1:%d" % self.ports[port])

@@ -1,5 +1,6 @@
 """What a fresh kernel has not imported yet, and that it is complete once somebody imports it."""
 import pytest
+import support
 
 REPLACED = ("(pdb.Pdb is d.Pdb is d.InterruptiblePdb, pdb.set_trace is d.set_trace, "
             "pdb.__spec__.loader is pdb.__loader__)")
@@ -22,3 +23,32 @@ def test_garbage_is_collected_after_the_start(fresh):
     assert fresh.run("import gc; gc.isenabled(), gc.get_freeze_count()").result == "(True, 0)"
     fresh.run("class A: pass\na = A(); a.me = a\nimport weakref; w = weakref.ref(a); del a; gc.collect()")
     assert fresh.run("w() is None").result == "True"
+
+
+def test_the_start_is_stored_and_nothing_of_it_stays(spec_folder, tmp_path):
+    """In a quiet moment after the start, which the test does not wait for."""
+    code = """
+import asyncio, re, sys
+from importlib.machinery import PathFinder
+(task,) = [one for one in asyncio.get_running_loop()._scheduled if one._callback.__qualname__.endswith("write")]
+task._run()
+"""
+    state = ("[type(re._compiler._sre).__name__, "
+             "[type(one).__name__ for one in sys.meta_path if 'start' in type(one).__module__]]")
+    kernel = support.Kernel(spec_folder, {"DRUPE_CACHE_DIR": str(tmp_path), "DRUPE_CACHE": "1"})
+    try:
+        run = kernel.run(code + state)
+        assert run.result == "['module', []]", run.text()
+        assert len(list(tmp_path.glob("start/*"))) == 1
+    finally:
+        kernel.close()
+    again = support.Kernel(spec_folder, {"DRUPE_CACHE_DIR": str(tmp_path), "DRUPE_CACHE": "1"})
+    try:
+        assert again.run("import re, sys\n" + state).result == "['module', []]"
+        assert again.run("import asyncio; [one for one in asyncio.get_running_loop()._scheduled "
+                         "if one._callback.__qualname__.endswith('write')]").result == "[]"
+        late = again.run("[name for name, one in sys.modules.items() if type(one).__name__ == 'LateModule']")
+        assert "'ssl'" in late.result and "'platform'" in late.result
+        assert again.run("import ssl; ssl.create_default_context().verify_mode.name").result == "'CERT_REQUIRED'"
+    finally:
+        again.close()

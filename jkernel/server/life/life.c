@@ -8,8 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STALE_TIME 30 /* seconds after its begin in which a kernel gets messages that were for another one   \
-                       */
+#define STALE_TIME                                                                                           \
+    30 /* seconds after its begin in which a kernel gets messages that were for another one                  \
+        */
 
 static atomic_ulong generations;
 

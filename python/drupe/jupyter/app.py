@@ -14,6 +14,7 @@ from drupe import _jkernel
 from . import interrupt
 
 _WORKERS_GRACE = 200  # ms for the kernel's threads in Python
+_STORE_AFTER = 5.0  # seconds after the start, when nothing runs
 
 
 class Kernel:
@@ -58,6 +59,11 @@ class Kernel:
         self._shell = app.shell
         self._server.set_execution_count(app.shell.execution_count)
 
+    def later(self, task):
+        """Have the task done at a quiet moment, if there is one."""
+        if task is not None:
+            self._loop.call_later(_STORE_AFTER, task)
+
     def serve(self):
         """Run the loop until the server says shutdown."""
         self._shell.modules_at_start = tuple(sys.modules)
@@ -88,12 +94,13 @@ def _serve_one():
     return line is not None and line.serve_one()
 
 
-def run(server, options=()):
-    """Serve until shutdown. Returns the exit code."""
+def run(server, options=(), end_of_start=lambda: None):
+    """Serve until shutdown. Returns the exit code. `end_of_start` is start_imports', called when the shell stands."""
     try:
         server.capture()
         kernel = Kernel(server)
         kernel.prepare(list(options))
+        kernel.later(end_of_start())
     except BaseException as error:
         server.close()
         sys.__stderr__.write("drupe: the kernel cannot start: %s: %s\n" % (type(error).__name__, error))

@@ -10,7 +10,6 @@ import os
 import shutil
 
 from IPython.core.application import BaseIPythonApplication, base_aliases, base_flags
-from IPython.core.completer import IPCompleter
 from IPython.core.formatters import PlainTextFormatter
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
@@ -112,8 +111,7 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
     kernel = Any()
     interrupts = Any()
     shell = Instance(InteractiveShell, allow_none=True)
-    classes = [facade.IPythonKernel, ZMQInteractiveShell, ProfileDir, Session, HistoryManager, IPCompleter,
-               PlainTextFormatter]
+    classes = [facade.IPythonKernel, ZMQInteractiveShell, ProfileDir, Session, HistoryManager, PlainTextFormatter]
 
     connection_file = Unicode(help="The file that tells ports and key.").tag(config=True)
     ip = FromConnectionFile("ip")
@@ -159,6 +157,18 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
         "secure": ({"Session": {"keyfile": ""}}, "No effect: " + _FILE + "."),
         "no-secure": ({"Session": {"keyfile": ""}}, "No effect: " + _FILE + "."),
     })
+
+    def _classes_with_config_traits(self, classes=None):
+        """Only who reads options or a configuration needs the completer's, which takes long to import."""
+        if classes is None:
+            self._add_completer()
+        return super()._classes_with_config_traits(classes)
+
+    def _add_completer(self):
+        from IPython.core.completer import IPCompleter
+
+        if IPCompleter not in self.classes:
+            self.classes.append(IPCompleter)
 
     def get_default_logging_config(self):
         """The kernel's log in place of the terminal."""
@@ -292,6 +302,7 @@ _explain()
 def show(argv):
     """`--help-all`, `--show-config`, `--show-config-json`: without a kernel. Returns the exit code."""
     app = IPKernelApp()
+    app._add_completer()
     if "--help-all" in argv:
         app.print_help(True)
         return 0

@@ -2,8 +2,6 @@
 to the other cell. Front-ends that do not know cells by name get the line as an `error`, since programs that run
 notebooks look for outputs of this type.
 """
-import html
-
 from . import cell as cells
 from . import display, jsontext
 
@@ -27,6 +25,8 @@ def show(server, cell, error):
     if cell.id is None:
         display.publish(server, "error", {**content, "traceback": [text]})
         return True
+    import html
+
     name, known = "cell [%d]" % number, cells.id_of(number)
     if known is not None:
         name = '<a href="#cell-id=%s">%s</a>' % (html.escape(known), name)

@@ -150,6 +150,30 @@ class ZMQInteractiveShell(InteractiveShell):
             if manager.save_flag is not None:
                 manager.save_flag.set()
 
+    def init_completer(self):
+        """It is made when it is first asked for: a third of what the shell costs, and whoever runs a whole notebook
+        needs none."""
+        self._completer, self._when_completing = None, []
+
+    @property
+    def Completer(self):
+        if self._completer is None:
+            super().init_completer()
+            while self._when_completing:
+                self._when_completing.pop(0)(self)
+        return self._completer
+
+    @Completer.setter
+    def Completer(self, value):
+        self._completer = value
+
+    def when_completing(self, action):
+        """Call `action` with the shell when there is a completer: now, or later."""
+        if self._completer is None:
+            self._when_completing.append(action)
+        else:
+            action(self)
+
     def init_traceback_handlers(self, custom_exceptions):
         super().init_traceback_handlers(custom_exceptions)
         tracebacks.leave_out_ours(self.InteractiveTB)

@@ -4,12 +4,12 @@ Both are replaced once, for the life of the kernel: its own standard input is cl
 to anybody, and a program that puts in its own `input` keeps it beyond the cell, as anywhere else.
 """
 import builtins
-import getpass
+import sys
 import time
 
 from IPython.core.error import StdinNotImplementedError
 
-from . import jsontext
+from . import jsontext, late
 from .cell import current
 
 _TURN_PAUSE = 0.05  # seconds
@@ -24,7 +24,7 @@ class Stdin:
 
     def install(self):
         builtins.input = self.input
-        getpass.getpass = self.getpass
+        late.after_import("getpass", lambda: setattr(sys.modules["getpass"], "getpass", self.getpass))
 
     def input(self, prompt="", /):
         """Read a line from the front-end."""

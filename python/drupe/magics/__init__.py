@@ -65,7 +65,11 @@ def register(shell):
     if "Drupe" in shell.config:
         shell.events.register("pre_execute", _settings_of(shell))
     shell.input_transformers_cleanup.append(_Bodies(shell))
-    shell.Completer.custom_matchers.append(_matcher(shell))
+    when_completing = getattr(shell, "when_completing", None)  # the kernel's makes its completer late
+    if when_completing is None:
+        _complete(shell)
+    else:
+        when_completing(_complete)
 
 
 class _Config(Lazy):  # %config, which gets to know the settings of Drupe when it is first used
@@ -78,6 +82,7 @@ class _Config(Lazy):  # %config, which gets to know the settings of Drupe when i
         if table.get("config") is self:
             table["config"] = self._name
         settings.of(self._shell)
+        self._shell.Completer  # which is listed once there is one
         return self._name
 
 
@@ -134,6 +139,10 @@ class _Bodies:
         if not helps and (not body or body.startswith("%%") or "body" not in NAMES[first[1]][0]):
             return lines
         return [f"get_ipython().run_cell_magic({first[1]!r}, {(first[2] or '').rstrip()!r}, None)\n", *lines[1:]]
+
+
+def _complete(shell):
+    shell.Completer.custom_matchers.append(_matcher(shell))
 
 
 def _matcher(shell):

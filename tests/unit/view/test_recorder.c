@@ -156,65 +156,6 @@ static void work_that_goes_on_is_told_again(void **state)
     assert_true(count >= 4);
 }
 
-static _Atomic(unsigned) begins, ends;
-
-static void on_work(bool goes_on)
-{
-    atomic_fetch_add(goes_on ? &begins : &ends, 1);
-}
-
-static bool reaches(_Atomic(unsigned) *count, unsigned goal)
-{
-    uint64_t deadline = drupe_deadline(PATIENCE);
-    while (atomic_load(count) < goal && drupe_now_ns() < deadline) usleep(1000);
-    return atomic_load(count) == goal;
-}
-
-/* Once for all work that follows closely, and not before the last of it is over. */
-static void work_begins_and_ends(void **state)
-{
-    _Atomic(bool) open = false;
-    (void)state;
-    OK(drupe_view_start());
-    while (drupe_view_works()) usleep(1000); /* that of the test before */
-    atomic_store(&begins, 0);
-    atomic_store(&ends, 0);
-    drupe_view_listen_work(on_work);
-    drupe_submission s = {.queue = bench.queue};
-    for (unsigned round = 1; round <= 2; round++) {
-        atomic_store(&open, false);
-        for (int i = 0; i < 3; i++) OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
-        bool began = reaches(&begins, round) && drupe_view_works() && atomic_load(&ends) == round - 1;
-        atomic_store(&open, true);
-        OK(drupe_queue_wait(bench.queue, PATIENCE));
-        assert_true(began && reaches(&ends, round));
-        assert_false(drupe_view_works());
-    }
-    drupe_view_listen_work(NULL);
-}
-
-/* Nobody would find out that it is over. */
-static void no_work_goes_on_without_a_recorder(void **state)
-{
-    _Atomic(bool) open = false;
-    (void)state;
-    OK(drupe_view_start());
-    unsigned ended = atomic_load(&ends);
-    drupe_view_listen_work(on_work);
-    drupe_submission s = {.queue = bench.queue};
-    OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
-    uint64_t deadline = drupe_deadline(PATIENCE);
-    while (!drupe_view_works() && drupe_now_ns() < deadline) usleep(1000);
-    bool began = drupe_view_works();
-    drupe_view_stop();
-    bool goes_on = drupe_view_works();
-    drupe_view_listen_work(NULL);
-    atomic_store(&open, true);
-    OK(drupe_queue_wait(bench.queue, PATIENCE));
-    assert_true(began && !goes_on);
-    assert_int_equal(atomic_load(&ends), ended + 1);
-}
-
 static void references_are_left_to_their_owner(void **state)
 {
     pthread_t by = 0;
@@ -603,7 +544,6 @@ int main(void)
         CASE(ends_are_seen_when_nobody_waits),
         CASE(beginnings_are_known),
         CASE(work_that_goes_on_is_told_again),
-        CASE(no_work_goes_on_without_a_recorder),
         CASE(references_are_left_to_their_owner),
         CASE(what_was_overwritten_is_counted),
         CASE(work_that_outlives_its_record),
@@ -615,7 +555,6 @@ int main(void)
         CASE(samples_are_bounded),
         CASE(a_child_is_silent),
         CASE(who_listens_is_told),
-        CASE(work_begins_and_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,209 @@
+"""What makes the imports of the kernel's start cheap, and that nobody can tell afterwards."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+# One start: what `import stored_one` gave, and whether the store is to be written, which it is.
+START = """
+import sys
+del sys.path[0]
+from drupe.jupyter import start_imports
+end = start_imports.begin()
+%s
+write = end()
+if write is not None:
+    write()
+import json
+print(json.dumps([stored_one.value, write is not None]))
+"""
+
+
+class Place:
+    """Folders with a module that a start imports, and the cache's."""
+
+    def __init__(self, tmp_path):
+        self.folder, self.earlier, self.cache = tmp_path / "modules", tmp_path / "earlier", tmp_path / "cache"
+        for one in (self.folder, self.earlier):
+            one.mkdir()
+        self.source = self.folder / "stored_one.py"
+        self.write("value = 'old'\n")
+
+    def write(self, text):
+        self.source.write_text(text)
+        self.python("import stored_one")  # and its .pyc
+
+    def python(self, code, **environment):
+        environment = {**os.environ, "PYTHONPATH": f"{self.earlier}:{self.folder}", "DRUPE_CACHE_DIR": str(self.cache),
+                       "DRUPE_CACHE": "1", **environment}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return subprocess.run([sys.executable, "-c", code], env=environment, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+
+    def start(self, imports="import stored_one", **environment):
+        return json.loads(self.python(START % imports, **environment).splitlines()[-1])
+
+    @property
+    def store(self):
+        (path,) = self.cache.glob("start/*")
+        return path
+
+    def change_unseen(self, text):
+        """Other text, which only who looks into the file finds."""
+        facts = self.source.stat()
+        assert len(text) == facts.st_size
+        self.source.write_text(text)
+        os.utime(self.source, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def test_the_second_start_takes_what_the_first_has_stored(place):
+    assert place.start() == ["old", True]
+    place.change_unseen("value = 'new'\n")
+    assert place.start() == ["old", False]
+
+
+def test_a_source_that_changed_is_read(place):
+    place.start()
+    place.write("value = 'longer than it was'\n")
+    assert place.start()[0] == "longer than it was"
+
+
+def test_a_module_that_comes_earlier_on_the_path_is_found(place):
+    place.start()
+    (place.earlier / "stored_one.py").write_text("value = 'earlier'\n")
+    assert place.start() == ["earlier", True]
+    assert place.start() == ["earlier", False]
+
+
+def test_another_path_has_another_store(place, tmp_path):
+    place.start()
+    assert place.start(PYTHONPATH=str(place.folder)) == ["old", True]
+    assert len(list(place.cache.glob("start/*"))) == 2
+
+
+@pytest.mark.parametrize("damage", [
+    lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(b"\xff" * 4096),
+    lambda path: path.write_bytes(path.read_bytes()[:16] + b"\0" * (path.stat().st_size - 16)),
+    lambda path: path.chmod(0o666),
+    lambda path: path.parent.chmod(0o777),
+    lambda path: (path.rename(path.parent.parent / "moved"), path.symlink_to(path.parent.parent / "moved")),
+], ids=["cut", "empty", "garbage", "no index", "anybody's", "anybody's folder", "a link"])
+def test_a_store_that_cannot_be_trusted_is_not_used(place, damage):
+    place.start()
+    place.change_unseen("value = 'new'\n")
+    (place.folder / "__pycache__").rename(place.folder / "away")
+    os.utime(place.folder, ns=(1, 1))
+    damage(place.store)
+    assert place.start()[0] == "new"
+
+
+@pytest.mark.parametrize("environment", [{"DRUPE_CACHE": "0"}, {"DRUPE_CACHE_DIR": "/dev/null/there"}])
+def test_where_nothing_is_kept_it_starts_all_the_same(place, environment):
+    assert place.start(**environment)[0] == "old"
+    assert not place.cache.exists()
+
+
+def test_stored_modules_are_like_others(place):
+    look = """
+import importlib, inspect, json, stored_one, string, xml.dom
+def facts(module):
+    spec = module.__spec__
+    return [str(one) for one in (type(spec.loader), module.__loader__ is spec.loader, module.__file__,
+            module.__cached__, spec.origin, spec.has_location, spec.submodule_search_locations,
+            getattr(module, "__path__", None),
+            module.__package__, inspect.getsource(module)[:20], importlib.reload(module) is module)]
+print(json.dumps([facts(one) for one in (stored_one, string, xml.dom)]))
+"""
+    imports = "import stored_one, string, xml.dom"
+    place.start(imports)
+    assert not place.start(imports)[1]
+    stored = place.python(START % imports + look).splitlines()[-1]
+    assert stored == place.python("import sys\ndel sys.path[0]" + look).splitlines()[-1]
+
+
+def test_stored_expressions_are_the_same(place):
+    patterns = [(r"(?P<a>x+)|(y)(?=z)", 0), (r"[\w-]+", 256), ("É+", 2), (b"\\x00+(a)", 0), ("a # b", 64)]
+    imports = f"import re, stored_one\nfound = [re.compile(*one) for one in {patterns!r}]"
+    place.start(imports)
+    code = START % imports + ("\nre.purge()\nagain = [re.compile(*one) for one in %r]\n"
+                              "assert found == again and [one.groupindex for one in found] == "
+                              "[one.groupindex for one in again]\nassert found[0].match('xx')['a'] == 'xx'\n"
+                              "print(type(re._compiler._sre).__name__, re._compiler.compile.__name__)" % (patterns,))
+    assert place.python(code).splitlines()[-1] == "module compile"
+
+
+# --- Late modules --------------------------------------------------------------------------------------------------
+
+LATE = "import %s as module, stored_one\nkind = type(module).__name__\n"
+
+
+def late(place, name, code):
+    return place.python(START % (LATE % name) + "\nassert kind == 'LateModule'\n" + code).splitlines()[-1]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["found", "stored"])
+@pytest.mark.parametrize("code, result", [
+    ("print(module.machine() != '', type(module).__name__)", "True module"),
+    ("print(sorted(dir(module)) == sorted(vars(module)))", "True"),
+    ("from platform import *\nprint(machine() != '')", "True"),
+    ("module.machine = len\nprint(module.machine([]), module.node() != '')", "0 True"),
+    ("del module.machine\nprint(hasattr(module, 'machine'), module.node() != '')", "False True"),
+    ("print(hasattr(module, 'nothing'), hasattr(module, '__path__'))", "False False"),
+    ("import importlib\nprint(importlib.reload(module) is module)", "True"),
+    ("import inspect\nprint(inspect.getsourcefile(module) == module.__file__)", "True"),
+    ("import pickle\nprint(pickle.loads(pickle.dumps(module.machine))() == module.machine())", "True"),
+])
+def test_a_late_module_is_there_when_it_is_asked(place, code, result, again):
+    for _ in range(1 + again):
+        assert late(place, "platform", code) == result
+
+
+def test_threads_ask_a_late_module_at_once(place):
+    code = """
+import concurrent.futures, sys
+sys.setswitchinterval(1e-6)
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    print(len({id(one) for one in pool.map(lambda _: module.SSLContext, range(64))}), type(module).__name__)
+"""
+    assert late(place, "ssl", code) == "1 module"
+
+
+def test_a_late_module_that_fails_can_be_asked_again(place):
+    code = """
+sys.modules["_ssl"] = None
+try:
+    module.SSLContext
+except ImportError as error:
+    print(error.name)
+del sys.modules["_ssl"]
+print(module.SSLContext.__name__)
+"""
+    assert late(place, "ssl", code) == "SSLContext"
+
+
+def test_what_asyncio_needs_of_ssl_is_there(place):
+    code = """
+import asyncio, ssl
+assert asyncio.base_events.ssl is ssl is module
+assert issubclass(asyncio.sslproto.SSLProtocol, asyncio.BufferedProtocol)
+print(type(asyncio.sslproto).__name__, asyncio.sslproto.SSLAgainErrors == (ssl.SSLWantReadError, ssl.SSLSyscallError))
+"""
+    assert late(place, "ssl", code) == "module True"
+
+
+def test_the_modules_of_the_table_exist():
+    from drupe.jupyter import start_imports
+
+    for name in start_imports.LATE:
+        __import__(name)
+        assert not hasattr(sys.modules[name], "__path__") and pathlib.Path(sys.modules[name].__file__).suffix == ".py"
