@@ -217,7 +217,7 @@ def _spec_values(module, specializations):
 CACHE_USAGE = """\
 usage: python -m drupe cache [list | clear]
 
-Without an argument: where built programs are kept, how many, and whether the cache is on.
+Without an argument: where built programs and texts of kernels are kept, how many, and whether the cache is on.
   list    the entries, those used last first
   clear   remove all of them
 
@@ -241,9 +241,10 @@ def cache_command(argv):
     elif argv == ["list"]:
         for entry in _engine._cache_entries():
             used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry["used"]))
-            text = entry["device"] if entry["valid"] else "damaged; it will be built again"
+            text = entry["device"] or "the text of a kernel in Python" if entry["valid"] else "damaged; it will be " \
+                "built again"
             print(f"{used}  {size(entry['bytes']):>10}  {text}")
     else:
-        print(f"{info['folder'].replace(os.path.expanduser('~') + os.sep, '~/', 1)}: {info['entries']} programs, "
+        print(f"{info['folder'].replace(os.path.expanduser('~') + os.sep, '~/', 1)}: {info['entries']} entries, "
               f"{size(info['bytes'])} of {size(info['limit'])}")
     return 0

@@ -7,7 +7,7 @@ import lowered
 import pytest
 
 import drupe
-from drupe.compiler import describe, kernels, launch, show, text
+from drupe.compiler import describe, kernels, show, text, variants
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "lowering"
 
@@ -24,7 +24,8 @@ def passes(name):
     tree = kernels.lower(function, kinds, dims=dims, grouped=grouped)
     parts = []
     for dialect in ("c99", "opencl"):
-        made = launch.Variant(tree, text.render(tree, dialect), None)
+        made = variants.Variant(text.render(tree, dialect), cost=1, failures=tree.failures, written=[],
+                                watched=tree.watched, sources=tree.sources, lowered=lambda: tree)
         made.kinds = kinds
         shown = show.Inspection(drupe.kernel(function), made)
         if not parts:

@@ -109,11 +109,11 @@ def test_the_command(cache, opencl, fresh, tmp_path):
         assert not result.stderr
         return result.stdout
 
-    assert "1 programs" in command()
+    assert "1 entries" in command()
     assert opencl.name[:20] in command("list")
     assert "usage" in command("nonsense", code=2)
     assert "freed" in command("clear")
-    assert "0 programs" in command()
+    assert "0 entries" in command()
     environment["DRUPE_CACHE"] = "0"
     assert "off" in command()
 

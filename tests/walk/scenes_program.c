@@ -135,10 +135,15 @@ static drupe_status cache(struct walker *w)
     drupe_cache_info info;
     uint64_t freed;
     drupe_cache_info_get(&info);
-    if (!info.on) return DRUPE_OK;
+    if (!drupe_cache_is_on() || !info.on) return DRUPE_OK;
     GO(walk_open(w));
     GO(walk_open_kernel(w));
+    drupe_cache_bytes_add("key", 3, "bytes", 5);
     GO(drupe_cache_flush(LONG));
+    void *bytes;
+    size_t size;
+    if (drupe_cache_bytes_find("key", 3, &bytes, &size))
+        free(bytes); /* for lack of memory it was not written */
     GO(drupe_cache_each(visit, w));
     return drupe_cache_clear(&freed);
 }

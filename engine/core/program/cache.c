@@ -1,4 +1,4 @@
-/* The folder of built programs, and the thread that fills it.
+/* The folder of built programs, and of what callers made, and the thread that fills it.
  *
  * Looking happens in the build's own thread and is one read of one file. Writing never does: some drivers
  * compile everything once more when they are asked for a binary (PoCL: a tenth of a second per kernel), so
@@ -25,8 +25,8 @@
 
 typedef struct job {
     struct job *next;
-    drupe_program *program; /* retained */
-    drupe_text where, key, log;
+    drupe_program *program; /* retained; NULL: it is of `bytes` */
+    drupe_text where, key, log, bytes;
     size_t kernels;
     bool compiles; /* the driver may compile for it */
 } job;
@@ -143,27 +143,65 @@ static void count(uint64_t *counter)
     pthread_mutex_unlock(&cache.lock);
 }
 
-bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record)
+/* drupe_cache_find(), of a kind of entries. DRUPE_E_UNAVAILABLE: the cache is off; DRUPE_E_NOT_FOUND;
+ * DRUPE_E_INVALID. */
+static drupe_status look(uint32_t kind, const drupe_text *where, const drupe_text *key, void **bytes,
+                         drupe_record *record)
 {
     char name[48];
     size_t size = 0;
     drupe_error kept = *drupe_error_last();
     *bytes = NULL;
     int fd = folder_get();
-    if (fd < 0) return false;
+    if (fd < 0) return DRUPE_E_UNAVAILABLE;
     entry_name(name, where, key);
     drupe_status status = drupe_file_read(fd, name, ENTRY_BYTES, true, bytes, &size);
     close(fd);
     drupe_error_restore(&kept);
-    bool good = status == DRUPE_OK && drupe_record_open(*bytes, size, DRUPE_RECORD_PROGRAM, record) &&
-                same(record->parts[DRUPE_PART_WHERE], where) && same(record->parts[DRUPE_PART_KEY], key);
-    count(good                          ? &cache.known.hits
-          : status == DRUPE_E_NOT_FOUND ? &cache.known.misses
-                                        : &cache.known.rejected);
-    if (good) return true;
+    if (status == DRUPE_OK && drupe_record_open(*bytes, size, kind, record) &&
+        same(record->parts[DRUPE_PART_WHERE], where) && same(record->parts[DRUPE_PART_KEY], key))
+        return DRUPE_OK;
     free(*bytes);
     *bytes = NULL;
-    return false;
+    return status == DRUPE_E_NOT_FOUND ? status : DRUPE_E_INVALID;
+}
+
+bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record)
+{
+    drupe_status status = look(DRUPE_RECORD_PROGRAM, where, key, bytes, record);
+    if (status != DRUPE_E_UNAVAILABLE)
+        count(status == DRUPE_OK            ? &cache.known.hits
+              : status == DRUPE_E_NOT_FOUND ? &cache.known.misses
+                                            : &cache.known.rejected);
+    return status == DRUPE_OK;
+}
+
+/* Where bytes of callers belong: to the engine's version. With the key as a text; false for lack of memory.
+ */
+static bool name_bytes(const void *key, size_t size, drupe_text *where, drupe_text *text)
+{
+    drupe_text_printf(where, "drupe %s\n", drupe_version());
+    drupe_text_append(text, key, size);
+    return !where->failed && !text->failed;
+}
+
+bool drupe_cache_bytes_find(const void *key, size_t key_size, void **bytes, size_t *size)
+{
+    drupe_text where = {0}, text = {0};
+    drupe_record record;
+    void *whole = NULL;
+    *bytes = NULL;
+    *size = 0;
+    if (name_bytes(key, key_size, &where, &text) &&
+        look(DRUPE_RECORD_BYTES, &where, &text, &whole, &record) == DRUPE_OK) {
+        drupe_span body = record.parts[DRUPE_PART_BODY];
+        *size = body.size;
+        memmove(whole, body.bytes, body.size);
+        *bytes = whole;
+    }
+    drupe_text_clear(&where);
+    drupe_text_clear(&text);
+    return *bytes != NULL;
 }
 
 void drupe_cache_reject(const drupe_text *where, const drupe_text *key)
@@ -223,6 +261,17 @@ static drupe_status write_record(int fd, const char *name, const drupe_record *r
     return DRUPE_OK;
 }
 
+static drupe_status store_bytes(const job *one, int fd)
+{
+    char name[48];
+    drupe_record record = {DRUPE_RECORD_BYTES,
+                           {[DRUPE_PART_WHERE] = {one->where.data, one->where.length},
+                            [DRUPE_PART_KEY] = {one->key.data, one->key.length},
+                            [DRUPE_PART_BODY] = {one->bytes.data, one->bytes.length}}};
+    entry_name(name, &one->where, &one->key);
+    return write_record(fd, name, &record);
+}
+
 static drupe_status store(const job *one, int fd)
 {
     char name[48];
@@ -254,10 +303,10 @@ static void run_job(const job *one)
 {
     int fd = folder_get();
     if (fd < 0) return;
-    drupe_status status = store(one, fd);
+    drupe_status status = one->program ? store(one, fd) : store_bytes(one, fd);
     close(fd);
     pthread_mutex_lock(&cache.lock);
-    if (status == DRUPE_OK) cache.known.stored++;
+    if (status == DRUPE_OK && one->program) cache.known.stored++;
     note_reason(status == DRUPE_OK ? "" : drupe_error_last()->text);
     pthread_mutex_unlock(&cache.lock);
 }
@@ -268,6 +317,7 @@ static void job_free(job *one)
     drupe_text_clear(&one->where);
     drupe_text_clear(&one->key);
     drupe_text_clear(&one->log);
+    drupe_text_clear(&one->bytes);
     free(one);
 }
 
@@ -300,7 +350,7 @@ static uint64_t work(void *unused)
     job *one = take_first();
     bool skip = one->compiles && (cache.writer.stopping || (!cache.flushing && one->kernels > KERNELS_MOST));
     cache.working = true;
-    cache.asked_device = one->program->device;
+    cache.asked_device = one->program ? one->program->device : NULL;
     pthread_mutex_unlock(&cache.lock);
     if (!skip) run_job(one);
     pthread_mutex_lock(&cache.lock);
@@ -352,6 +402,29 @@ void drupe_cache_add(drupe_program *program, drupe_language language, const drup
     if (dropped) job_free(dropped);
 }
 
+/* Bytes cost nothing to write, so they do not wait behind what waits for a device at rest. */
+void drupe_cache_bytes_add(const void *key, size_t key_size, const void *bytes, size_t size)
+{
+    int fd = folder_get();
+    if (fd < 0) return;
+    close(fd);
+    job *one = calloc(1, sizeof *one);
+    if (!one) return;
+    drupe_text_append(&one->bytes, bytes, size);
+    bool good = name_bytes(key, key_size, &one->where, &one->key) && !one->bytes.failed;
+    pthread_mutex_lock(&cache.lock);
+    good = good && drupe_service_start(&cache.writer) == DRUPE_OK;
+    if (good) {
+        one->next = cache.jobs;
+        if (!cache.jobs) cache.jobs_end = &one->next;
+        cache.jobs = one;
+        cache.njobs++;
+        drupe_service_wake(&cache.writer);
+    }
+    pthread_mutex_unlock(&cache.lock);
+    if (!good) job_free(one);
+}
+
 drupe_status drupe_cache_flush(uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
@@ -385,6 +458,16 @@ void drupe_cache_stop(void)
 }
 
 /* --- Seen from outside ---------------------------------------------------------------------------------- */
+
+bool drupe_cache_is_on(void)
+{
+    if (drupe_core_check() != DRUPE_OK) return false;
+    pthread_mutex_lock(&cache.lock);
+    settle_locked();
+    const bool on = cache.known.on;
+    pthread_mutex_unlock(&cache.lock);
+    return on;
+}
 
 void drupe_cache_info_get(drupe_cache_info *info)
 {
@@ -440,9 +523,10 @@ static bool visit_file(int fd, const drupe_file_entry *file, bool (*visit)(const
     size_t size = 0;
     drupe_record record = {0};
     char device[200] = "", backend[32], name[96], driver[32];
-    bool valid = drupe_file_read(fd, file->name, ENTRY_BYTES, false, &bytes, &size) == DRUPE_OK &&
-                 drupe_record_open(bytes, size, DRUPE_RECORD_PROGRAM, &record);
-    if (valid) {
+    bool whole = drupe_file_read(fd, file->name, ENTRY_BYTES, false, &bytes, &size) == DRUPE_OK;
+    bool program = whole && drupe_record_open(bytes, size, DRUPE_RECORD_PROGRAM, &record);
+    bool valid = program || (whole && drupe_record_open(bytes, size, DRUPE_RECORD_BYTES, &record));
+    if (program) {
         drupe_span where = record.parts[DRUPE_PART_WHERE];
         line_of(where, "\nbackend ", backend, sizeof backend);
         line_of(where, "\ndevice ", name, sizeof name);

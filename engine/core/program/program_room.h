@@ -78,9 +78,10 @@ void drupe_activity_end(void);
 /* --- record.c ------------------------------------------------------------------------------------------- */
 
 #define DRUPE_RECORD_MAGIC "DRUPEREC" /* its first bytes */
-enum { DRUPE_RECORD_PROGRAM = 1 };
-/* The parts of a record. KEY: all that decides a build, as text; WHERE: its beginning, which names device and
- * driver, alone; LOG: the compiler's messages; ARGS: see args.c; BODY: the binary. */
+enum { DRUPE_RECORD_PROGRAM = 1, DRUPE_RECORD_BYTES };
+/* The parts of a record; of BYTES only WHERE, KEY and BODY. KEY: all that decides a build, as text; WHERE:
+ * its beginning, which names device and driver, alone; LOG: the compiler's messages; ARGS: see args.c; BODY:
+ * the binary. */
 enum {
     DRUPE_PART_WHERE,
     DRUPE_PART_KEY,
@@ -138,8 +139,8 @@ drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed) 
 
 /* --- cache.c -------------------------------------------------------------------------------------------- */
 
-/* Look for an entry. True: `record` points into `*bytes`, malloc'ed and *taken* by the caller. Errors are
- * misses. */
+/* Look for a program's entry. True: `record` points into `*bytes`, malloc'ed and *taken* by the caller.
+ * Errors are misses. */
 bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record);
 /* A driver refused the entry. */
 void drupe_cache_reject(const drupe_text *where, const drupe_text *key);

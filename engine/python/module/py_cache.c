@@ -1,7 +1,8 @@
-/* The disk cache of programs, for drupe.program and the command `python -m drupe cache`. */
+/* The disk cache, for drupe.compiler.cached, drupe.program and the command `python -m drupe cache`. */
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
 #include "engine/python/types/types_room.h"
+#include <stdlib.h>
 
 static PyObject *cache_info(PyObject *module, PyObject *ignored)
 {
@@ -66,7 +67,45 @@ static PyObject *cache_flush(PyObject *module, PyObject *timeout)
     Py_RETURN_NONE;
 }
 
+static PyObject *cache_is_on(PyObject *module, PyObject *ignored)
+{
+    (void)module, (void)ignored;
+    return PyBool_FromLong(drupe_cache_is_on());
+}
+
+static PyObject *cache_find(PyObject *module, PyObject *key)
+{
+    char *text;
+    Py_ssize_t length;
+    void *bytes;
+    size_t size;
+    (void)module;
+    if (PyBytes_AsStringAndSize(key, &text, &length) < 0) return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    bool found = drupe_cache_bytes_find(text, (size_t)length, &bytes, &size);
+    PyEval_RestoreThread(thread);
+    if (!found) Py_RETURN_NONE;
+    PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
+    free(bytes);
+    return result;
+}
+
+static PyObject *cache_add(PyObject *module, PyObject *args)
+{
+    PyObject *key, *bytes;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "SS:_cache_add", &key, &bytes)) return NULL;
+    drupe_cache_bytes_add(PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key), PyBytes_AS_STRING(bytes),
+                          (size_t)PyBytes_GET_SIZE(bytes));
+    Py_RETURN_NONE;
+}
+
 PyMethodDef drupe_py_cache_functions[] = {
+    {"_cache_is_on", cache_is_on, METH_NOARGS, PyDoc_STR("_cache_is_on()\n--\n\nWhether it is used.")},
+    {"_cache_find", cache_find, METH_O,
+     PyDoc_STR("_cache_find(key)\n--\n\nThe bytes that were added for these bytes, or None.")},
+    {"_cache_add", cache_add, METH_VARARGS,
+     PyDoc_STR("_cache_add(key, bytes)\n--\n\nHave bytes written to the disk cache.")},
     {"_cache_info", cache_info, METH_NOARGS,
      PyDoc_STR("_cache_info()\n--\n\nThe disk cache: where, how large, what this process used of it.")},
     {"_cache_entries", cache_entries, METH_NOARGS,

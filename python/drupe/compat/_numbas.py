@@ -323,12 +323,10 @@ def launch_moved(kernel, space, args, queue):
     if any(map(_is_frozen, _flat(args))):
         kinds = tuple(launch.type_of(one, "#%d" % at)[0] for at, one in enumerate(moved))
         variant = launch.variant_for(kernel, kinds, space, queue)
-        for param in variant.function.params:
-            kind, path, *_ = param.source
-            if kind == "pointer" and not param.buffer.readonly and _is_frozen(functools.reduce(
-                    operator.getitem, path, args)):
+        for path, name in variant.written:
+            if _is_frozen(functools.reduce(operator.getitem, path, args)):
                 raise ValueError("%s() writes into %r, and the array that it was given is read-only" % (
-                    kernel.__name__, param.name))
+                    kernel.__name__, name))
     _engine._call_kernel_async(kernel, space, [], *moved)
     moves.finish()
 

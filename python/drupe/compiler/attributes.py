@@ -1,15 +1,13 @@
 """What stands behind a dot: attributes of arrays, tuples, numbers, modules."""
-import types as pytypes
-
 from drupe.compiler import operators, places, tree, types
 from drupe.compiler.items import METHODS
 from drupe.compiler.messages import KernelError
+from drupe.compiler.names import may_change
 from drupe.compiler.types import Scalar
 from drupe.compiler.values import Elements, Items, Known, Method, Number, Place, Reference, constant
 
 _ABSENT = object()
 _SPACES = {tree.PRIVATE: 0, tree.GLOBAL: 1, tree.LOCAL: 3}  # as kernel_api.AddressSpace numbers them
-_STEADY = ("math", "cmath", "numpy", "scipy", "drupe")  # modules whose names nobody assigns to
 
 
 def attribute(low, owner, name):
@@ -79,13 +77,13 @@ def _of_known(low, owner, name):
     asked = getattr(thing, "_lowered_attribute", None)  # of an object of drupe.compat
     if asked is not None:
         return asked(low, name)
-    module = getattr(thing, "__name__", "")
-    if name == "fp64" and module == "drupe":
+    if name == "fp64" and getattr(thing, "__name__", "") == "drupe":
         return constant(low.fp64)
     found = getattr(thing, name, _ABSENT)
     if found is _ABSENT:
         raise KernelError("DK011", "%s has no attribute %r." % (owner, name), _instead(thing, name))
-    if isinstance(thing, pytypes.ModuleType) and module.partition(".")[0] not in _STEADY:
+    low.unit.read.append((thing, name))
+    if may_change(thing):
         low.unit.watched.append((vars(thing), name, found))
     return low.known_value(found)
 

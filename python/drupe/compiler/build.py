@@ -1,52 +1,31 @@
-"""From a function and types to a drupe.Kernel, through the passes and by one of the compilers."""
+"""From a function and types to a drupe.Kernel: through the passes, or past them, and by one of the compilers."""
 import contextlib
 import functools
 import os
-import platform
 import threading
 
-from drupe.compiler import kernels, launch, masks, text, tree
+from drupe.compiler import cached, launch
 from drupe.compiler.messages import KernelError
+from drupe.compiler.variants import Target
 
-ROUNDS = 500  # what a loop counts for whose length is not known
 _GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
-_MOST_PARAMETERS = 64  # of a kernel on host, with those that launches add (DRUPE_HOST_PARAMS)
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 _turn = threading.Lock()  # builds of the better tier that nobody waits for run one at a time
 
 
 def compile(kernel, kinds, dims, grouped, device, checked=False):
-    """A launch.Variant whose kernel is not built yet. Raises KernelError."""
-    dialect = launch.dialect_of(device)
-    if dialect is None:
+    """A Variant whose kernel is not built yet: from the disk cache, or by the passes. Raises KernelError."""
+    language = launch.dialect_of(device)
+    if language is None:
         raise KernelError("DK018", "%s compiles no kernels." % device.name,
                           "Use another device; `python -m drupe doctor` tells what is missing.")
-    made = kernels.lower(kernel.py_func, kinds, dims=dims, grouped=grouped, fp64=device.has_aspect_fp64,
-                         device_name=device.name, checked=checked, dialect=kernel.dialect)
-    if dialect == "opencl" and made.barriers:
-        masks.mask(made)
-    variant = launch.Variant(made, text.render(made, dialect), device)
-    if dialect == "c99" and len(variant.text.params) > _MOST_PARAMETERS:
-        raise KernelError("DK018", "%s passes %d pointers and numbers to a kernel, and %s() needs %d." % (
-            device.name, _MOST_PARAMETERS, made.name, len(variant.text.params)), "An array takes one and one for each "
-            "size and stride that is asked for. Pass fewer arrays, or numbers in an array.")
-    variant.watched, variant.kinds = made.watched, kinds
-    variant.cost = sum(cost(stmt) for stmt in made.body)
+    variant = cached.variant(kernel.py_func, Target(kinds, dims, grouped, checked, language, device.has_aspect_fp64,
+                                                    device.name, kernel.dialect))
+    variant.device, variant.kinds = device, kinds
     variant.grain = kernel.grain or max(1, _GRAIN // max(1, variant.cost))
-    variant.form = ("host_" if dialect == "c99" else "") + ("groups" if grouped else "range")
+    variant.form = ("host_" if language == "c99" else "") + ("groups" if grouped else "range")
     variant.local = None if grouped else launch.local_for(kernel, device, dims)
     return variant
-
-
-def cost(node):
-    """Operations of a statement, where a loop whose length is not known runs for a fixed number of rounds."""
-    total = 1
-    for child in tree.children(node):
-        total += cost(child)
-    if isinstance(node, tree.For):
-        ends = [one.value for one in (node.start, node.stop, node.step) if isinstance(one, tree.Const)]
-        return total * (max(1, len(range(*ends))) if len(ends) == 3 else ROUNDS)
-    return total * (ROUNDS if isinstance(node, tree.While) else 1)
 
 
 def make(kernel, variant, queue, work):
@@ -80,8 +59,9 @@ def _make_on_host(kernel, variant, queue, work):
 @functools.lru_cache(maxsize=None)
 def _options():
     """Of both tiers: the functions of mathematics have other bits where they use the processor's fma."""
-    fma = platform.machine() == "aarch64"
-    if platform.machine() == "x86_64":
+    machine = os.uname().machine
+    fma = machine == "aarch64"
+    if machine == "x86_64":
         with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             fma = any(line.startswith("flags") and " fma " in line for line in file)
     return "-drupe-table -DDRUPE_FMA" if fma else "-drupe-table"

@@ -20,8 +20,7 @@ class Launch:
         self.kernel, self.variant, self.space = kernel, variant, space
         held = len(kernel.dialect.arrays) if kernel.dialect is not None else 0  # what the function reads from outside
         self.args, self.copied = tuple(args[:len(args) - held]), set()
-        self.changed = {param.source[1][0] for param in variant.function.params
-                        if param.buffer is not None and param.source[0] == "pointer" and not param.buffer.readonly}
+        self.changed = {path[0] for path, _name in variant.written}
 
     def keep(self, limit=_LIMIT):
         """Copy what the kernel may write, as long as it is not more than `limit` bytes."""

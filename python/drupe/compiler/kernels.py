@@ -7,7 +7,8 @@ from drupe.compiler.values import Elements, Items, Number, Place, integer, store
 
 def lower(function, arguments, *, dims, grouped, fp64=True, device_name="the device", checked=False, dialect=None):
     """The tree.Function of a Python function for arguments of these types (types.py), launched over a Range of `dims`
-    dimensions or, where `grouped`, an NdRange. `variables` of it are the Scalars that its variables were found to be.
+    dimensions or, where `grouped`, an NdRange. `variables` of it are the Scalars that its variables were found to be;
+    `parsed` and `read` tell what was read (Unit).
     `dialect`: a dialects.Dialect, where it was written for another system. Raises KernelError."""
     unit = Unit(dims, grouped, fp64, device_name, checked)
     unit.dialect = dialect
@@ -53,7 +54,7 @@ def _lower(unit, function, arguments):
                           "Pass the array as an argument.", place=(source, source.node))
     made.variables = {name: found[0] for name, found in low.found.items() if isinstance(found, tuple)}
     made.failures = made.failures or any(one.failures for one in made.functions)
-    made.sources = [one for one, _names in unit.sources.values()]
+    made.sources, made.parsed, made.read = [one for one, _names in unit.sources.values()], unit.sources, unit.read
     made.watched = [one for _source, names in unit.sources.values() for one in names.watched] + unit.watched
     _drop_unused(made)
     return made

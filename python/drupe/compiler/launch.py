@@ -4,6 +4,7 @@
 launches them without running Python; what it does not know comes to Kernel._slow(), which compiles.
 """
 import functools
+import sys
 import threading
 import warnings
 import weakref
@@ -184,19 +185,6 @@ def _refuse(value, name):
 
 # --- Variants ----------------------------------------------------------------------------------------------
 
-class Variant:
-    """One kernel for one set of types and one device. `kernel` is replaced when the better tier is there."""
-
-    def __init__(self, function, text, device):
-        self.function, self.text, self.device = function, text, device
-        self.kernel = self.program = self.tier = self.problem = None
-        self.failures = function.failures
-
-    def source_line(self, number):
-        """A line of the user's source, of the kernel or of a function that it calls."""
-        return next((text for text in (one.line(number) for one in self.function.sources) if text), "")
-
-
 def dialect_of(device):
     """What a device's kernels are written in; None where it compiles nothing."""
     if device.backend.name == "host":
@@ -317,7 +305,7 @@ def _is_current(variant):
 
 
 def work_of(variant, space):
-    """How much a launch has to do, roughly: work-items times operations (build.cost())."""
+    """How much a launch has to do, roughly: work-items times operations (passes.cost())."""
     whole = space.global_range if isinstance(space, _engine.NdRange) else space
     return whole.size() * variant.cost
 
@@ -338,12 +326,11 @@ def _check_memory(variant, space, args):
 
 
 def _accessors(args):
-    from drupe import kernel_api
-
+    memory = sys.modules.get("drupe.kernel_api.memory")  # who has one has imported it
     for one in args:
         if isinstance(one, tuple):
             yield from _accessors(one)
-        elif isinstance(one, kernel_api.LocalAccessor):
+        elif memory is not None and isinstance(one, memory.LocalAccessor):
             yield one
 
 

@@ -6,9 +6,11 @@ another object.
 """
 import ast
 import builtins
+import types as pytypes
 
 from drupe.compiler.messages import KernelError
 
+STEADY = ("math", "cmath", "numpy", "scipy", "drupe")  # modules whose names nobody assigns to
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Return, ast.Expr, ast.Break,
                ast.Continue, ast.Pass, ast.Assert)
 _EXPRESSIONS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp,
@@ -55,6 +57,26 @@ def held(owner, name):
         return owner.cell_contents
     except ValueError:
         return held
+
+
+def looked_up(function, name):
+    """(owner, value) of a name that a function reads from outside. The owner is a dict of globals or a closure's cell,
+    or None for a builtin. AttributeError where it has no value."""
+    if name in function.__code__.co_freevars:
+        owner = function.__closure__[function.__code__.co_freevars.index(name)]
+    elif name in function.__globals__:
+        owner = function.__globals__
+    else:
+        return None, getattr(builtins, name)
+    value = held(owner, name)
+    if value is held:
+        raise AttributeError(name)
+    return owner, value
+
+
+def may_change(thing):
+    """Whether it is a module whose names somebody may assign to."""
+    return isinstance(thing, pytypes.ModuleType) and thing.__name__.partition(".")[0] not in STEADY
 
 
 class Names:
@@ -113,28 +135,18 @@ class Names:
 
     def _look_up(self):
         function = self.source.function
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         for stmt in self.source.node.body:
             for node in ast.walk(stmt):
                 if isinstance(node, ast.Name) and node.id not in self.assigned and node.id not in self.constants:
-                    self.constants[node.id] = self._object(node, function, cells)
+                    self.constants[node.id] = self._object(node, function)
 
-    def _object(self, node, function, cells):
-        name = node.id
-        if name in cells:
-            try:
-                value = cells[name].cell_contents
-            except ValueError:
-                pass
-            else:
-                self.watched.append((cells[name], name, value))
-                return value
-        elif name in function.__globals__:
-            value = function.__globals__[name]
-            self.watched.append((function.__globals__, name, value))
-            return value
-        elif hasattr(builtins, name):
-            return getattr(builtins, name)
-        raise KernelError("DK004", "The name %r is not defined." % name,
-                          "Assign it before the kernel is called, or pass it as an argument.",
-                          place=(self.source, node))
+    def _object(self, node, function):
+        try:
+            owner, value = looked_up(function, node.id)
+        except AttributeError:
+            raise KernelError("DK004", "The name %r is not defined." % node.id,
+                              "Assign it before the kernel is called, or pass it as an argument.",
+                              place=(self.source, node)) from None
+        if owner is not None:
+            self.watched.append((owner, node.id, value))
+        return value

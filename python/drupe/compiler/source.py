@@ -6,7 +6,19 @@ import linecache
 from drupe.compiler.messages import KernelError
 
 
-class Source:
+class Lines:
+    """Lines of a file or cell, `first` being the number of the first one."""
+
+    def __init__(self, first, lines):
+        self.first, self._lines = first, lines
+
+    def line(self, number):
+        """A line of the file, without its end."""
+        at = number - self.first
+        return self._lines[at].rstrip() if 0 <= at < len(self._lines) else ""
+
+
+class Source(Lines):
     """A function's text. `node` is its ast.FunctionDef, whose lines and columns are those of `filename`.
 
     A function that was made of a part of another one has `_cut`: its def, and the Source of the other. `title` is the
@@ -18,7 +30,8 @@ class Source:
         cut = getattr(function, "_cut", None)
         if cut is not None:
             self.node, whole = cut
-            self.filename, self.first, self._lines, self.title = whole.filename, whole.first, whole._lines, whole.title
+            super().__init__(whole.first, whole._lines)
+            self.filename, self.title = whole.filename, whole.title
             return
         code = getattr(function, "__code__", None)
         if code is None:
@@ -37,8 +50,7 @@ class Source:
         if self.node is None:
             raise KernelError("DK001", "%s is not a def: a lambda has no statements to compile." % self.name,
                               "Write it as a function: def name(...): ...")
-        self.first = code.co_firstlineno
-        self._lines = lines
+        super().__init__(code.co_firstlineno, lines)
         self._move(tree, indent)
 
     def _move(self, tree, indent):
@@ -48,11 +60,6 @@ class Source:
                 node.end_lineno += self.first - 1
                 node.col_offset += indent
                 node.end_col_offset += indent
-
-    def line(self, number):
-        """A line of the file, without its end."""
-        at = number - self.first
-        return self._lines[at].rstrip() if 0 <= at < len(self._lines) else ""
 
     @property
     def text(self):

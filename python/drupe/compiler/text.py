@@ -6,7 +6,6 @@ value, if all that reads it lies behind that.
 """
 import contextlib
 import re
-from dataclasses import dataclass
 
 from drupe.compiler import analysis, library, tree, types
 from drupe.compiler.analysis import first, nodes
@@ -20,21 +19,6 @@ _FORMATS = {"int64": "%ld", "uint64": "%lu", "uint32": "%u", "float64": "%.15g",
             "bool": "%s"}
 _HIDDEN = {"global_id": "drupe_id", "local_id": "drupe_local", "group_id": "drupe_group", "global_size": "drupe_g",
            "local_size": "drupe_l", "group_count": "drupe_groups"}
-
-
-@dataclass
-class Text:
-    """`text` is a program with one kernel, `name`; `params` says for each of its C parameters, in order, what the
-    launch passes there, as tuples: ("pointer", path) ("shape", path, dim) ("stride", path, dim) ("value", path, dtype)
-    ("local", path) ("global_size", dim) ("local_size", dim) ("chunk",) ("failures",). `form` is how it is launched:
-    "host_range", "host_groups", "range" or "groups". `room` is how many bytes the LocalAccessors and the work-items of
-    a group may take, `item_bytes` those of a work-item; None: any number."""
-    text: str
-    name: str
-    params: tuple
-    form: str
-    room: "int | None" = None
-    item_bytes: int = 0
 
 
 def render(function, dialect, source_line=None):

@@ -10,7 +10,8 @@ from drupe.compiler import analysis, text, tree, types
 from drupe.compiler.analysis import nodes
 from drupe.compiler.library import C_TYPES
 from drupe.compiler.messages import KernelError
-from drupe.compiler.text import Text, element_type, head_of, print_call, scalar_parameter
+from drupe.compiler.text import element_type, head_of, print_call, scalar_parameter
+from drupe.compiler.variants import Text
 
 _TYPEDEFS = {"i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "unsigned short", "i32": "int",
              "u32": "unsigned", "i64": "long", "u64": "unsigned long", "f32": "float", "f64": "double",

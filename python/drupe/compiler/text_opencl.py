@@ -7,7 +7,8 @@ import re
 
 from drupe.compiler import text, tree
 from drupe.compiler.library import C_TYPES
-from drupe.compiler.text import Text, element_type, head_of, print_call, scalar_parameter
+from drupe.compiler.text import element_type, head_of, print_call, scalar_parameter
+from drupe.compiler.variants import Text
 
 _TYPEDEFS = {"i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint", "i64": "long",
              "u64": "ulong", "f32": "float", "f64": "double", "c64": "struct { f32 re, im; }",

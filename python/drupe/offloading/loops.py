@@ -7,7 +7,7 @@ import collections
 import types as pytypes
 
 from drupe import _engine
-from drupe.compiler import build, kernels, launch, types
+from drupe.compiler import kernels, launch, passes, types
 from drupe.compiler.messages import KernelError
 from drupe.compiler.names import held
 from drupe.offloading import pieces
@@ -137,7 +137,7 @@ class Loop:
         """(Scalars of variables, cost) that a kernel has for these types of its arguments."""
         made = kernels.lower(kernel.py_func, kinds, dims=dims, grouped=False, fp64=device.has_aspect_fp64,
                              device_name=device.name, dialect=kernel.dialect)
-        return [made.variables.get(name) for name in names], sum(build.cost(one) for one in made.body), made.watched
+        return [made.variables.get(name) for name in names], sum(passes.cost(one) for one in made.body), made.watched
 
     def types_of(self, names, values):
         return [launch.type_of(value, name)[0] for name, value in zip(names, values)]
@@ -237,7 +237,7 @@ class ParallelLoop(Loop):
         scalars, cost, watched = self.found_types(kernel, names, kinds, device)
         if mode == "blocks" and not whole and self._takes_lanes(scalars):
             kernel, piece = self._lanes(way, scalars, local, constants, device)
-        return kernel, piece, scalars, max(1, cost//build.ROUNDS), watched
+        return kernel, piece, scalars, max(1, cost//passes.ROUNDS), watched
 
     def _lanes(self, way, scalars, local, constants, device):
         dtypes = tuple(_dtype(one, device) for one in scalars)
@@ -264,7 +264,7 @@ class ParallelLoop(Loop):
             if mode == "strided":
                 count *= one
             else:
-                cost = cost*one//build.ROUNDS + 1
+                cost = cost*one//passes.ROUNDS + 1
         most = _PARTS[mode]
         size = max((value.nbytes for value in begun if type(value) is _engine.Array), default=0)
         if size:

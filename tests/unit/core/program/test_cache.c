@@ -226,6 +226,94 @@ static void looking_leaves_the_last_error(void **state)
     }
 }
 
+/* --- Bytes of callers ----------------------------------------------------------------------------------- */
+
+static bool holds(const char *key, const char *expected)
+{
+    void *bytes;
+    size_t size;
+    if (!drupe_cache_bytes_find(key, strlen(key), &bytes, &size)) return false;
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(bytes, expected, size);
+    free(bytes);
+    return true;
+}
+
+static void add(const char *key, const char *bytes)
+{
+    drupe_cache_bytes_add(key, strlen(key), bytes, strlen(bytes));
+    OK(drupe_cache_flush(10 * SECOND));
+}
+
+static void bytes_are_found_again(void **state)
+{
+    (void)state;
+    const drupe_cache_info before = info();
+    assert_false(holds("key", ""));
+    add("key", "what was made");
+    add("other", "");
+    start_again();
+    assert_true(holds("key", "what was made"));
+    assert_true(holds("other", ""));
+    assert_false(holds("ke", ""));
+    add("key", "anew");
+    assert_true(holds("key", "anew"));
+    assert_int_equal(info().entries, 2);
+    assert_int_equal(info().stored, before.stored); /* that is of programs */
+    assert_int_equal(info().hits + info().misses, before.hits + before.misses);
+}
+
+static void they_do_not_wait_for_a_compiler(void **state)
+{
+    (void)state;
+    drupe_program *program;
+    drupe_source source = text_source("first");
+    test_compiler.type = DRUPE_DEVICE_CPU;
+    start_again();
+    OK(build(&source, NULL, &program)); /* its binary is asked for once the device rests */
+    drupe_cache_bytes_add("key", 3, "bytes", 5);
+    drupe_program_release(program);
+    start_again(); /* as a process ends */
+    assert_true(holds("key", "bytes"));
+    assert_int_equal(info().entries, 1);
+}
+
+static void damaged_bytes_are_a_miss(void **state)
+{
+    (void)state;
+    char path[256], whole[512];
+    add("key", "what was made");
+    entry_path(path, sizeof path);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(whole, 1, sizeof whole, file);
+    fclose(file);
+    for (size_t at = 0; at < size; at++) {
+        whole[at] ^= 1;
+        write_file(path, whole, size);
+        whole[at] ^= 1;
+        assert_false(holds("key", ""));
+        write_file(path, whole, at);
+        assert_false(holds("key", ""));
+    }
+    write_file(path, whole, size);
+    assert_true(holds("key", "what was made"));
+}
+
+static void nothing_is_kept_while_it_is_off(void **state)
+{
+    (void)state;
+    setenv("DRUPE_CACHE", "0", 1);
+    start_again();
+    add("key", "bytes");
+    assert_false(holds("key", ""));
+    assert_false(drupe_cache_is_on());
+    unsetenv("DRUPE_CACHE");
+    start_again();
+    assert_true(drupe_cache_is_on());
+    assert_false(holds("key", ""));
+}
+
 static void flags_choose(void **state)
 {
     (void)state;
@@ -402,6 +490,10 @@ int main(void)
         CASE(what_may_bring_in_a_file),
         CASE(variables_of_compilers_bring_in_files),
         CASE(looking_leaves_the_last_error),
+        CASE(bytes_are_found_again),
+        CASE(they_do_not_wait_for_a_compiler),
+        CASE(damaged_bytes_are_a_miss),
+        CASE(nothing_is_kept_while_it_is_off),
         CASE(flags_choose),
         CASE(failures_are_not_kept),
         CASE(a_driver_that_refuses_builds_again),

@@ -1,0 +1,41 @@
+"""All passes, one after the other: from a function and the types of its arguments to a Variant that is not built."""
+from drupe.compiler import kernels, masks, text, tree
+from drupe.compiler.messages import KernelError
+from drupe.compiler.variants import Variant
+
+ROUNDS = 500  # what a loop counts for whose length is not known
+_MOST_PARAMETERS = 64  # of a kernel on host, with those that launches add (DRUPE_HOST_PARAMS)
+
+
+def run(function, target):
+    """The Variant for a variants.Target. Raises KernelError."""
+    made = lowered(function, target)
+    shown = text.render(made, target.language)
+    if target.language == "c99" and len(shown.params) > _MOST_PARAMETERS:
+        raise KernelError("DK018", "%s passes %d pointers and numbers to a kernel, and %s() needs %d." % (
+            target.device_name, _MOST_PARAMETERS, made.name, len(shown.params)), "An array takes one and one for each "
+            "size and stride that is asked for. Pass fewer arrays, or numbers in an array.")
+    written = [(one.source[1], one.name) for one in made.params
+               if one.buffer is not None and one.source[0] == "pointer" and not one.buffer.readonly]
+    return Variant(shown, cost=sum(cost(stmt) for stmt in made.body), failures=made.failures, written=written,
+                   watched=made.watched, sources=made.sources, lowered=lambda: made)
+
+
+def lowered(function, target):
+    """The tree.Function of which the text is made."""
+    made = kernels.lower(function, target.kinds, dims=target.dims, grouped=target.grouped, fp64=target.fp64,
+                         device_name=target.device_name, checked=target.checked, dialect=target.dialect)
+    if target.language == "opencl" and made.barriers:
+        masks.mask(made)
+    return made
+
+
+def cost(node):
+    """Operations of a statement, where a loop whose length is not known runs for a fixed number of rounds."""
+    total = 1
+    for child in tree.children(node):
+        total += cost(child)
+    if isinstance(node, tree.For):
+        ends = [one.value for one in (node.start, node.stop, node.step) if isinstance(one, tree.Const)]
+        return total * (max(1, len(range(*ends))) if len(ends) == 3 else ROUNDS)
+    return total * (ROUNDS if isinstance(node, tree.While) else 1)
