@@ -48,7 +48,7 @@ task._run()
         assert again.run("import asyncio; [one for one in asyncio.get_running_loop()._scheduled "
                          "if one._callback.__qualname__.endswith('write')]").result == "[]"
         late = again.run("[name for name, one in sys.modules.items() if type(one).__name__ == 'LateModule']")
-        assert "'ssl'" in late.result and "'platform'" in late.result
+        assert "'ssl'" in late.result and "'asyncio.sslproto'" in late.result
         assert again.run("import ssl; ssl.create_default_context().verify_mode.name").result == "'CERT_REQUIRED'"
     finally:
         again.close()

@@ -207,3 +207,42 @@ def test_the_modules_of_the_table_exist():
     for name in start_imports.LATE:
         __import__(name)
         assert not hasattr(sys.modules[name], "__path__") and pathlib.Path(sys.modules[name].__file__).suffix == ".py"
+
+
+def test_threads_compile_expressions_at_once():
+    """Each is known by what was compiled for it, also where a warning has compiled another one in between."""
+    import re
+    import threading
+    import warnings
+
+    from drupe.jupyter import start_imports
+
+    expressions = start_imports.Expressions({})
+    patterns = ["x{%d}" % count for count in range(300)] + ["[[a]%d" % count for count in range(20)]  # these warn
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        def warn(message, *_):
+            re.compile("(%s)%d" % (re.escape(str(message)), threading.get_ident()))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = warn
+            threads = [threading.Thread(target=lambda: [re.compile(one) for one in patterns]) for _ in range(4)]
+            re.purge()
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+    finally:
+        sys.setswitchinterval(before)
+        expressions.close()
+    assert {pattern for pattern, _ in expressions.known} > set(patterns)
+    known = start_imports.Expressions(dict(expressions.known))
+    try:
+        re.purge()
+        again = {key: known.compile(*key) for key in expressions.known}
+    finally:
+        known.close()
+    re.purge()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert again == {key: re.compile(*key) for key in again}

@@ -157,12 +157,21 @@ class Store:
             return None
         if facts.st_mtime_ns != changed or facts.st_size != length:
             return None
-        spec = ModuleSpec(name, _StoredLoader(name, source, self._file, self._begin + offset, size), origin=source,
-                          is_package=package)
+        loader = _StoredLoader(SourceFileLoader(name, source), self, offset, size)
+        spec = ModuleSpec(name, loader, origin=source, is_package=package)
         if package:
             spec.submodule_search_locations.append(os.path.dirname(source))
         spec.has_location, spec.cached = True, cached
         return spec
+
+    def code(self, offset, size):
+        """A module's code; None: it cannot be had, as after the start."""
+        if self._file is None:
+            return None
+        try:
+            return marshal.loads(os.pread(self._file, size, self._begin + offset))
+        except (OSError, ValueError, EOFError, TypeError):
+            return None
 
     def close(self):
         if self._file is not None:
@@ -171,22 +180,21 @@ class Store:
 
 
 class _StoredLoader:
-    """Executes a module's stored code. The module has Python's own loader then."""
+    """Executes a module's stored code. The module has Python's own loader, `plain`, then."""
 
-    def __init__(self, name, source, file, offset, size):
-        self._plain = SourceFileLoader(name, source)
-        self._where = file, size, offset
+    def __init__(self, plain, store, offset, size):
+        self._plain, self._store, self._where = plain, store, (offset, size)
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self._plain
-        try:
-            code = marshal.loads(os.pread(*self._where))
-        except (OSError, ValueError, EOFError, TypeError):  # closed: a late module after the start
-            return self._plain.exec_module(module)
-        exec(code, module.__dict__)
+        code = self._store.code(*self._where)
+        if code is None:
+            self._plain.exec_module(module)
+        else:
+            exec(code, module.__dict__)
 
 
 # --- Regular expressions -------------------------------------------------------------------------------------------
@@ -199,18 +207,27 @@ class Expressions:
     def __init__(self, known):
         import re._compiler as compiler
 
-        self.known, self._key = known, None
+        self.known, self._keys = known, {}  # _keys: by thread, what it compiles
         self._compiler, self._compile, self._sre = compiler, compiler.compile, compiler._sre
         compiler.compile, compiler._sre = self.compile, self
 
-    def compile(self, pattern, flags, *made):
+    def compile(self, pattern, flags=0, *made):
         """As the compiler's, and as the engine's, which the compiler calls."""
+        thread = _thread.get_ident()
+        before = self._keys.get(thread)
         if made:
-            self.known[self._key] = flags, *made
+            if before is not None and before[0] is pattern:
+                self.known[before] = flags, *made
             return self._sre.compile(pattern, flags, *made)
-        self._key = pattern, int(flags)
-        made = self.known.get(self._key)
-        return self._compile(pattern, flags) if made is None else self._sre.compile(pattern, *made)
+        key = pattern, int(flags)
+        made = self.known.get(key)
+        if made is not None:
+            return self._sre.compile(pattern, *made)
+        self._keys[thread] = key
+        try:
+            return self._compile(pattern, flags)
+        finally:
+            self._keys[thread] = before  # a warning of the compiler's may compile others
 
     def __getattr__(self, name):
         return getattr(self._sre, name)
