@@ -144,7 +144,7 @@ void drupe_parallel(size_t parts, void (*part)(size_t i, void *user), void *user
     if (pool.current == &l) pool.current = NULL; /* who wakes from now on finds nothing */
     while (l.inside) pthread_cond_wait(&pool.left, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
-    if (l.fault) known->share(l.fault - 1);
+    if (l.fault && known) known->share(l.fault - 1);
 }
 
 void drupe_parallel_guard_set(const drupe_parallel_guard *fresh)

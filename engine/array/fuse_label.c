@@ -139,7 +139,7 @@ static size_t lines_text(const lines *all, char *text)
 typedef struct maker {
     int count, nsteps;
     uint32_t sites[DRUPE_PENDING_MOST + 5]; /* the last one is that of the submission */
-    uint8_t ops[DRUPE_FUSED_STEPS + 1];
+    uint8_t ops[(DRUPE_FUSED_STEPS + 4) / 4 * 4]; /* whole words: it is compared byte by byte */
 } maker;
 
 static struct {

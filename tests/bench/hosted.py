@@ -149,8 +149,9 @@ def broker_rows(options):
     table = [["broker", "leases and returns a second", "p50, ms", "p99, ms", "wanted", ""]]
     for name, got in hosted_broker.measure().items():
         met = got["leases_a_second"] >= LEASES and got["p99_ms"] <= WAIT
+        wanted = [">= %d, p99 <= %g ms" % (LEASES, WAIT), "met" if met else "missed"] if name == "many" else ["", ""]
         table.append([titles[name], "%.0f" % got["leases_a_second"], "%.3f" % got["p50_ms"], "%.3f" % got["p99_ms"],
-                      ">= %d, p99 <= %g ms" % (LEASES, WAIT), "met" if met else "missed"])
+                      *wanted])
     return table
 
 
