@@ -26,12 +26,13 @@ def test_garbage_is_collected_after_the_start(fresh):
 
 
 def test_the_start_is_stored_and_nothing_of_it_stays(spec_folder, tmp_path):
-    """In a quiet moment after the start, which the test does not wait for."""
+    """In a quiet moment after the start, which the test does not wait for; on a slow machine it is over."""
     code = """
 import asyncio, re, sys
 from importlib.machinery import PathFinder
-(task,) = [one for one in asyncio.get_running_loop()._scheduled if one._callback.__qualname__.endswith("write")]
-task._run()
+for one in list(asyncio.get_running_loop()._scheduled):
+    if one._callback.__qualname__.endswith("write"):
+        one._run()
 """
     state = ("[type(re._compiler._sre).__name__, "
              "[type(one).__name__ for one in sys.meta_path if 'start' in type(one).__module__]]")

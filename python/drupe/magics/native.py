@@ -22,7 +22,8 @@ class Native(Magic):
 
     Nothing is called: function(*arguments) queues a call on the queue of its arrays, and gives an Event. What the
     definition says of its parameters is checked before each call; numbers go by value. Functions in C++ need
-    extern "C"; parameters in Fortran go by address. Errors and warnings are shown at the cell's own lines."""
+    extern "C". Of Fortran subroutines are bound; their parameters go by address, or by value where they say `value`.
+    Errors and warnings are shown at the cell's own lines."""
 
     name = "native"
     options = (

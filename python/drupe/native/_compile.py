@@ -22,9 +22,6 @@ _HIDDEN = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\n|[^\n])*|\"(?:\\.|[^\"\
                      re.S | re.M)
 _FUNCTION = re.compile(r"([\w\s*]*?[\s*])([A-Za-z_]\w*)\s*\(([^()]*)\)\s*\{")
 _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+([A-Za-z_]\w*)\s*;")
-_SUBROUTINE = re.compile(r"^[ \t]*(?:pure[ \t]+|recursive[ \t]+)*subroutine[ \t]+(\w+)[ \t]*(?:\([^)]*\))?([^\n!]*)",
-                         re.I | re.M)
-_BOUND = re.compile(r"bind\s*\(\s*c\s*(?:,\s*name\s*=\s*[\"'](\w+)[\"']\s*)?\)", re.I)
 _LINKER = re.compile(r"^(?:\S*/)?(?:ld|ld\.\w+): (?!warning)", re.M)
 _LINKER_END = re.compile(r"^collect2: .*\n?|^clang[^:\n]*: error: linker command failed.*\n?", re.M)
 _folder = None  # removed when the process ends
@@ -58,6 +55,8 @@ def build(text, language="c", *, options=(), libraries=(), target=None):
     source.write_text(text)
     target = pathlib.Path(target) if target else folder / "libcell.so"
     folders = ["/usr/lib", "/usr/local/lib", *(one[2:] for one in options if one.startswith("-L") and one[2:])]
+    if "gfortran" in os.path.basename(words[0]):
+        standard = ["-fno-diagnostics-show-caret"]  # else its messages do not stand in the line with their places
     command = [*words, "-shared", "-fPIC", "-O2", "-g", *standard, "-Wall", "-I" + ext.get_include(), *options,
                source.name, "-o", str(target.absolute()),
                *(ext._library_option(name, folders) for name in libraries), "-lm"]
@@ -79,16 +78,18 @@ def build(text, language="c", *, options=(), libraries=(), target=None):
 # --- What a text defines -----------------------------------------------------------------------------------
 
 def functions(text, language="c"):
-    """(name, symbol, prototype or None) of the functions that a text defines for others."""
+    """(name, symbol, prototype, why it cannot be called or "") of the functions that a text defines for others."""
     if language == "fortran":
-        return _subroutines(text)
+        from drupe.native import _fortran
+
+        return _fortran.functions(text)
     found = []
     for match in _FUNCTION.finditer(_outside(text)):
         words = [word for word in match[1].split() if word not in ("PYMIC_KERNEL", "extern", "inline")]
         kept = " ".join(words)
         if not words or "static" in words or match[2] in ("if", "for", "while", "switch", "return"):
             continue
-        found.append((match[2], match[2], "%s %s(%s)" % (kept, match[2], " ".join(match[3].split()))))
+        found.append((match[2], match[2], "%s %s(%s)" % (kept, match[2], " ".join(match[3].split())), ""))
     return found
 
 
@@ -109,22 +110,16 @@ def _outside(text):
     return "".join(kept)
 
 
-def _subroutines(text):
-    found = []
-    for match in _SUBROUTINE.finditer(text):
-        bound = _BOUND.search(match[2])
-        symbol = (bound[1] or match[1].lower()) if bound else match[1].lower() + "_"
-        found.append((match[1].lower(), symbol, None))
-    return found
-
-
 def bind(library, text, language="c"):
     """{name: function} of what the text defines and the library has, declared by their prototypes, and {name: why} of
     functions that are left out: by address would be wrong for parameters that go by value."""
     made, left = {}, {}
-    for name, symbol, prototype in functions(text, language):
+    for name, symbol, prototype, why in functions(text, language):
+        if why:
+            left[name] = why
+            continue
         try:
-            declared = None if prototype is None else _declared(prototype, text)
+            declared = _declared(prototype, text)
             function = _engine._NativeFunction(library._library, symbol, declared)
         except AttributeError:
             continue
