@@ -63,3 +63,18 @@ def test_the_profile_switches_off(spec_folder, tmp_path):
         assert kernel.run("%config Drupe.compat").result == "False"
     finally:
         kernel.close()
+
+
+def test_names_that_are_answered_are_completed(kernel):
+    def completed(code):
+        return kernel.ask("complete_request", {"code": code, "cursor_pos": len(code)})["matches"]
+
+    for before in ("import ", "import os, ", "x = 1\nfrom "):
+        assert {"dpctl", "dpnp"} <= set(completed(before + "dp"))
+    assert "pymic" not in completed("pymi") and "pymic" in completed("import pymi")
+    assert "glob" in completed("import glo")
+    kernel.run("import drupe.compat\ndrupe.compat.disable()")
+    try:
+        assert "dpctl" not in completed("import dp")
+    finally:
+        kernel.run("drupe.compat.enable()")

@@ -24,6 +24,7 @@ NAMES = {
 }
 
 _FIRST_LINE = r"%%(\w+)(?:[ \t]+(.*))?\s*\Z"  # compiled when one is met: that takes half a millisecond of the start
+_IMPORT = r"[ \t]*(?:import|from)[ \t]+(?:[\w.]+[ \t]*,[ \t]*)*(\w*)\Z"
 _LINE = r"[ \t]*(?:[\w \t,]+=[ \t]*)?%%?(\w+)[ \t]"
 
 
@@ -162,11 +163,23 @@ def _matcher(shell):
             from drupe.magics import complete
 
             fragment, found = complete.complete(shell, line)
+        elif named is None and "m" in line:  # of import or from
+            fragment, found = _answered(line)
         if isinstance(context, str):  # it replaces `context`, the last word of Python that the fragment ends with
             start = len(fragment) - len(context)
             return [text[start:] for text, _ in found if 0 <= start <= len(text)]
         return {"completions": [completer.SimpleCompletion(text, type=kind) for text, kind in found],
-                "suppress": bool(found), "matched_fragment": fragment}
+                "suppress": bool(found) and named is not None, "matched_fragment": fragment}
 
     decorate = getattr(completer, "completion_matcher", None)  # IPython 8.6 and later
     return drupe_matcher if decorate is None else decorate(api_version=2)(drupe_matcher)
+
+
+def _answered(line):
+    """The names that an import can have because Drupe answers it, where nothing of that name is installed."""
+    from drupe import compat
+
+    named = re.match(_IMPORT, line)
+    if named is None or not compat.is_enabled():
+        return "", ()
+    return named[1], [(name, "module") for name in compat.names() if name.startswith(named[1])]
