@@ -52,8 +52,9 @@ typedef struct drupe_submit {
     /* With `takes_predecessor`: something before it on its in-order queue; when that fails, so does this.
      * Borrowed until the work is over; NULL: there is none. */
     drupe_event *predecessor;
-    bool *done; /* (opt) may be set when the work is over, without failure, as the call returns */
-    bool brief; /* a host function that the calling thread may run: see drupe_submission */
+    bool *done;    /* (opt) may be set when the work is over, without failure, as the call returns */
+    bool brief;    /* a host function that the calling thread may run: see drupe_submission */
+    size_t copied; /* a host function's `user` is so many bytes, and it gets a copy: see drupe_host_call */
 } drupe_submit;
 
 /* A fault of a thread that works for a backend; see "Faults" below. */

@@ -134,7 +134,8 @@ drupe_status drupe_native_open(const char *path, drupe_native_library **library)
 {
     *library = NULL;
     if (!path || !*path) return drupe_error_set(DRUPE_E_INVALID, "A library needs a path or a name.");
-    drupe_native_library *fresh = calloc(1, sizeof *fresh);
+    drupe_native_library *fresh = aligned_alloc(_Alignof(drupe_native_library), sizeof *fresh);
+    if (fresh) memset(fresh, 0, sizeof *fresh);
     if (fresh) fresh->path = strdup(path);
     if (!fresh || !fresh->path) {
         free(fresh);
@@ -160,7 +161,7 @@ drupe_status drupe_native_open(const char *path, drupe_native_library **library)
  */
 static void unmap(drupe_native_library *library)
 {
-    if (library->handle && !atomic_load(&library->stuck)) dlclose(library->handle);
+    if (library->handle && !atomic_load(&library->inside)) dlclose(library->handle);
     library->handle = NULL;
 }
 

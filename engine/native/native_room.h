@@ -18,7 +18,9 @@ struct drupe_native_library {
     _Atomic(uint32_t) references;
     _Atomic(size_t) calls;
     _Atomic(bool) closed; /* it takes no more calls */
-    _Atomic(bool) stuck;  /* a thread has faulted in it, and may be parked there */
+    /* Threads that are in its code, on a line that those who submit do not touch. One that has faulted there
+     * stays: it may be parked. */
+    _Alignas(64) _Atomic(size_t) inside;
     pthread_mutex_t lock;
     void *handle; /* of dlopen(); NULL once it is closed */
     char *path;

@@ -60,19 +60,19 @@ def row(name, ours, peer, limit, unit, more=False):
     ROWS.append((name, ours, peer, ratio))
 
 
-def best(function, calls=CALLS, queue=None):
-    """Seconds of one call: (on the calling thread, until all are over)."""
-    calling = whole = float("inf")
+def best(queue, *functions):
+    """Seconds of one call of each, in turns: a list of (on the calling thread, until all are over)."""
+    times = [(float("inf"), float("inf"))] * len(functions)
     for _ in range(RUNS):
-        begun = time.perf_counter()
-        for _ in range(calls):
-            function()
-        called = time.perf_counter()
-        if queue is not None:
+        for i, function in enumerate(functions):
+            begun = time.perf_counter()
+            for _ in range(CALLS):
+                function()
+            called = time.perf_counter()
             queue.wait()
-        calling = min(calling, (called - begun) / calls)
-        whole = min(whole, (time.perf_counter() - begun) / calls)
-    return calling, whole
+            over = time.perf_counter()
+            times[i] = min(times[i][0], (called - begun) / CALLS), min(times[i][1], (over - begun) / CALLS)
+    return times
 
 
 def calls(folder):
@@ -91,18 +91,21 @@ def calls(folder):
     typed = ctypes.CDLL(path)["f"]
     typed.argtypes, typed.restype = [ndpointer(np.float64)] * 2 + [ctypes.c_long, ctypes.c_double], None
     first, second = plain.ctypes.data, other.ctypes.data
-    of_arrays = best(lambda: code(plain.ctypes.data, other.ctypes.data, 1000, 2.0))[0]
-    by_types = best(lambda: typed(plain, other, 1000, 2.0))[0]
-    addresses = best(lambda: code(first, second, 1000, 2.0))[0]
     kernel = drupe.Program("kernel void k(double *x, double *y, long n, double a) { }", device="host", language="c").k
-    in_c = best(lambda: kernel(x, y, 1000, 2.0, global_size=1), queue=queue)
-    declared, whole = best(lambda: f(x, y, 1000, 2.0), queue=queue)
-    addressed = best(lambda: g(x, y, 1000, 2.0), queue=queue)[0]
-    unwatched = best(lambda: f(x, y, 1000, 2.0, event=False), queue=queue)[0]
+    of_arrays, by_types, addresses, in_c, (declared, whole), addressed, unwatched = best(
+        queue, lambda: code(plain.ctypes.data, other.ctypes.data, 1000, 2.0),
+        lambda: typed(plain, other, 1000, 2.0),
+        lambda: code(first, second, 1000, 2.0),
+        lambda: kernel(x, y, 1000, 2.0, global_size=1),
+        lambda: f(x, y, 1000, 2.0),
+        lambda: g(x, y, 1000, 2.0),
+        lambda: f(x, y, 1000, 2.0, event=False))
+    of_arrays, by_types, addresses = of_arrays[0], by_types[0], addresses[0]
+    addressed, unwatched = addressed[0], unwatched[0]
     row("queued call above one that C queues", 1e6 * (declared - from_c), 1.0, 1.0, "us")
     row("queued call / ctypes with arrays (x.ctypes.data)", 1e9 * declared, 1e9 * of_arrays, 1.0, "ns")
     row("queued call / ctypes with ndpointer", 1e9 * declared, 1e9 * by_types, 1.0, "ns")
-    row("queued call / ctypes with addresses at hand", 1e9 * declared, 1e9 * addresses, None, "ns")
+    row("queued call / ctypes with addresses at hand", 1e9 * declared, 1e9 * addresses, 1.0, "ns")
     row("queued call without an event / with one", 1e9 * unwatched, 1e9 * declared, None, "ns")
     row("queued call by address / declared", 1e9 * addressed, 1e9 * declared, None, "ns")
     row("queued call / a kernel in C", 1e9 * declared, 1e9 * in_c[0], None, "ns")

@@ -407,6 +407,42 @@ def test_fault_is_contained_and_names_the_function(fresh, path, name, arguments,
     assert "host failed" in done.stdout and "works on" in done.stdout
 
 
+def test_fault_in_a_row_of_calls_is_that_of_its_line(fresh, path):
+    done = fresh("""
+        import drupe, drupe.array as da
+        from drupe import native
+        drupe.contain_faults()
+        library = native.load(%r, "host")
+        axpy = library.declare("axpy", "void(long, double, const double *, double *)")
+        x, y = da.ones(4, dtype="float64", device="host"), da.zeros(4, dtype="float64", device="host")
+        for _ in range(20):
+            axpy(4, 1.0, x, y, event=False)
+        y.queue.wait()
+        assert y.tolist() == [20] * 4
+        axpy(1 << 40, 1.0, x, y, event=False)
+        axpy(4, 1.0, x, y, event=False)
+        try:
+            y.queue.wait()
+        except drupe.DeviceLostError as error:
+            print(error.line)
+            assert "axpy" in str(error)
+        else:
+            raise SystemExit("no fault")
+        try:
+            y.tolist()
+        except (drupe.DeviceLostError, drupe.DependencyError) as error:
+            assert "axpy" in str(error)
+        else:
+            raise SystemExit("no mark")
+        y = da.zeros(4, dtype="float64", device="host")
+        axpy(4, 1.0, x, y)
+        assert y.tolist() == [1] * 4
+        library.unload()  # a thread is parked in it
+    """ % str(path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["12"]  # the line
+
+
 def test_interrupted_wait_keeps_what_the_function_uses(fresh, path):
     done = fresh("""
         import os, signal, threading, numpy as np, drupe

@@ -25,8 +25,8 @@ struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     const void *src; /* COPY: the source; FILL: the pattern */
     size_t bytes;
     uint32_t pattern_size;
-    bool to_host, from_host;  /* COPY: that end is plain host memory */
-    bool brief, checks_first; /* HOST: as in drupe_submission */
+    bool to_host, from_host;               /* COPY: that end is plain host memory */
+    bool brief, checks_first, faults_only; /* HOST: as in drupe_submission */
     drupe_host_fn fn;
     void *user;
 };

@@ -89,8 +89,8 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
 {
     drupe_submit submit = {.queue = queue, .waits = waits, .number = entry->what.number};
     submit.nwaits = native_waits(queue, entry, waits);
-    bool fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
-    if (fallible) DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    bool host = work->kind == DRUPE_WORK_HOST, fallible = submit.nwaits > 0 || (host && !work->faults_only);
+    if (fallible || host) DRUPE_TRY(drupe_inflight_attach(queue, entry));
     bool minded = queue->base.slot->backend->takes_predecessor;
     if (queue->names.last_fallible && minded) submit.predecessor = queue->names.last_fallible;
     if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;

@@ -388,6 +388,7 @@ drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void
     const drupe_work work = {.kind = DRUPE_WORK_HOST,
                              .brief = s && s->brief,
                              .checks_first = s && s->checks_first,
+                             .faults_only = s && s->faults_only,
                              .fn = fn,
                              .user = user};
     return drupe_submission_run(s, &work, drupe_label_host, check_host, event);
