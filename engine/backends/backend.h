@@ -54,6 +54,7 @@ typedef struct drupe_submit {
     drupe_event *predecessor;
     bool *done;    /* (opt) may be set when the work is over, without failure, as the call returns */
     bool brief;    /* a host function that the calling thread may run: see drupe_submission */
+    bool sound;    /* a copy or fill: its memory is sure to be there, so that a thread that waits may help */
     size_t copied; /* a host function's `user` is so many bytes, and it gets a copy: see drupe_host_call */
 } drupe_submit;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_BYTES (32u << 10)
+#define INLINE_BYTES (128u << 10) /* in the time that it takes to wake somebody */
 #define COPY_SHARE   (256u << 10)
 #define INLINE_ARGS  32u
 

@@ -85,6 +85,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     atomic_init(&fresh->failed, false);
     atomic_init(&fresh->faulted, false);
     atomic_init(&fresh->stuck, false);
+    fresh->sound = s->sound;
     fresh->wide = fresh->listed = fresh->more_links = fresh->more_args = false;
     atomic_init(&fresh->behind, NULL);
     fresh->later = NULL;

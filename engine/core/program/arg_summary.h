@@ -26,6 +26,8 @@ struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     size_t bytes;
     uint32_t pattern_size;
     bool to_host, from_host;               /* COPY: that end is plain host memory */
+    bool sound;                            /* COPY: any thread may touch its memory, which is kept for it, */
+    bool here;                             /* and the calling one may where nothing is before it */
     bool brief, checks_first, faults_only; /* HOST: as in drupe_submission */
     drupe_host_fn fn;
     void *user;

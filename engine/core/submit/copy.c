@@ -66,6 +66,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     work->to_host = !to.memory || to.memory->context != s->queue->base.context;
     work->from_host = !from.memory || from.memory->context != s->queue->base.context;
     if (loss_readable(&to, &from)) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
+    work->sound = (to.memory && from.memory) || drupe_submission_keeps(s);
+    work->here = drupe_copy_near(s->queue, work);
     if (!to.foreign && !from.foreign) {
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
         return drupe_submission_finish(s, refs, work, "copy", event);
