@@ -66,7 +66,7 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     work->to_host = !to.memory || to.memory->context != s->queue->base.context;
     work->from_host = !from.memory || from.memory->context != s->queue->base.context;
     if (loss_readable(&to, &from)) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
-    work->sound = (to.memory && from.memory) || drupe_submission_keeps(s);
+    work->sound = (to.memory && from.memory) || s->sound;
     work->here = drupe_copy_near(s->queue, work);
     if (!to.foreign && !from.foreign) {
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));

@@ -27,6 +27,14 @@ drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs)
     return DRUPE_OK;
 }
 
+/* Whether the caller has it keep something of its own alive, and not only the engine's memory. */
+static inline bool keeps_host_memory(const drupe_submission *s)
+{
+    for (size_t i = 0; i < s->nkeeps; i++)
+        if (s->keeps[i].release != drupe_uses_drop) return true;
+    return false;
+}
+
 drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_operands *uses,
                                         const char *name)
 {
@@ -38,7 +46,7 @@ drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_o
         .label_static = !s->label,
         .accesses = s->accesses,
         .naccesses = s->naccesses,
-        .kept = drupe_submission_keeps(s),
+        .kept = keeps_host_memory(s),
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
         .uses = *uses,

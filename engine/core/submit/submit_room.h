@@ -23,13 +23,6 @@ bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const dr
 
 /* Takes the caller's keeps, all of them also on failure. */
 drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs) DRUPE_MUST_CHECK;
-/* Whether the caller has it keep something of its own alive, and not only the engine's memory. */
-static inline bool drupe_submission_keeps(const drupe_submission *s)
-{
-    for (size_t i = 0; i < s->nkeeps; i++)
-        if (s->keeps[i].release != drupe_uses_drop) return true;
-    return false;
-}
 /* What there is to be told of a submission beside its work. `name` outlives the work. */
 drupe_submit_info drupe_submission_info(const drupe_submission *s, const drupe_operands *uses,
                                         const char *name);

@@ -41,6 +41,8 @@ typedef struct drupe_submission {
     /* A host function that fails with DRUPE_E_OUT_OF_RANGE or DRUPE_E_INVALID has written nothing: once that
      * was reported, what it was to change counts as it was. */
     bool checks_first;
+    /* The host memory of a copy is kept for it, and sure to be there: any thread may touch it. */
+    bool sound;
     bool faults_only;             /* a host function that answers DRUPE_OK whenever it comes back */
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
