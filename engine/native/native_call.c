@@ -200,7 +200,7 @@ static bool submit_quick(const drupe_submission *s, const drupe_native_call *cal
     frame_fill(frame, call);
     const drupe_host_call work = {.fn = frame_run,
                                   .bytes = frame,
-                                  .size = FRAME_SIZE(call->count),
+                                  .size = (uint32_t)FRAME_SIZE(call->count),
                                   .memories = memories,
                                   .nmemories = count,
                                   .name = call->function->name,

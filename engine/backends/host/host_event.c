@@ -25,6 +25,7 @@ static void help(drupe_host_queue *queue, uint64_t deadline)
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
 {
     drupe_host_queue *native = drupe_native(queue);
+    native->self = queue;
     native->device = drupe_native(drupe_queue_device(queue));
     native->sched = native->device->sched;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
@@ -64,6 +65,11 @@ static drupe_status take_error(drupe_host_queue *queue)
     drupe_status status = error ? drupe_error_restore(error) : DRUPE_OK;
     free(error);
     return status;
+}
+
+drupe_status drupe_host_queue_fault(drupe_queue *queue)
+{
+    return take_error(drupe_native(queue));
 }
 
 static bool is_dry(drupe_host_queue *queue)

@@ -65,7 +65,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     }
     work->to_host = !to.memory || to.memory->context != s->queue->base.context;
     work->from_host = !from.memory || from.memory->context != s->queue->base.context;
-    if (loss_readable(&to, &from)) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
+    if (!refs->all.pending_failure && loss_readable(&to, &from))
+        return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
     work->sound = (to.memory && from.memory) || s->sound;
     work->here = drupe_copy_near(s->queue, work);
     if (!to.foreign && !from.foreign) {

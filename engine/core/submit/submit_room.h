@@ -1,6 +1,6 @@
 /* The public submissions: what the caller gives is checked here, so that nothing below need do it.
  *
- * Files: submit.c (the steps of every submission; kernels), fast.h, fast_launch.c, fast_call.c, fast_submit.c
+ * Files: submit.c (the steps of every submission; kernels), fast.h, fast_launch.c, fast_call.c
  * (work with which nothing is wrong), copy.c (copies, fills, hints), bounds.c (instrumented kernels).
  *
  * Owns nothing; no locks, no threads. */

@@ -42,8 +42,8 @@ typedef struct drupe_submission {
      * was reported, what it was to change counts as it was. */
     bool checks_first;
     /* The host memory of a copy is kept for it, and sure to be there: any thread may touch it. */
-    bool sound;
-    bool faults_only;             /* a host function that answers DRUPE_OK whenever it comes back */
+    bool sound : 1;
+    bool faults_only : 1;         /* a host function that answers DRUPE_OK whenever it comes back */
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
     /* Borrowed: for each argument of a kernel the memory that its pointer lies in, where the caller has that
@@ -113,7 +113,7 @@ DRUPE_API drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_f
 typedef struct drupe_host_call {
     drupe_host_fn fn;
     void *bytes; /* borrowed; aligned to 16, as the copy is */
-    size_t size;
+    uint32_t size;
     struct drupe_memory *const *memories; /* borrowed: what it works on */
     size_t nmemories;
     const char *name; /* borrowed; lives as long as `object` */
