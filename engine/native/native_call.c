@@ -64,7 +64,7 @@ static void drop_function(void *user)
 {
     drupe_native_function *function = user;
     drupe_native_end(function->library);
-    drupe_native_function_release(function);
+    drupe_native_function_leave(function);
 }
 
 /* A frame that the submission keeps. */

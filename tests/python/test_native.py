@@ -431,6 +431,26 @@ def test_unloading_waits_for_what_is_queued(path, pipe):
     library.unload()
 
 
+@pytest.mark.parametrize("end", [
+    "library.unload()", "del library", "function = library.nothing; del library; del function",
+    "del library; drupe.synchronize('host'); native.load('m')"])
+def test_destructors_run_without_the_lock_of_python(fresh, path, end):
+    done = fresh("""
+        import os, threading, drupe
+        from drupe import native
+        told, gate = os.pipe(), os.pipe()
+        thread = threading.Thread(target=lambda: (os.read(told[0], 1), os.write(gate[1], b"x")))
+        thread.start()
+        library = native.load(%r, "host")
+        library.say_farewell(told[1], gate[0])
+        drupe.synchronize("host")
+        %s
+        thread.join()
+        print("unloaded")
+    """ % (str(path), end), timeout=30)
+    assert done.stdout == "unloaded\n", done.stderr
+
+
 def test_library_as_a_context(path):
     with native.load(path, "host") as library:
         library.nothing()

@@ -7,9 +7,11 @@
  * submission. The host must be able to follow the addresses.
  *
  * A function without a signature takes any number of addresses up to DRUPE_NATIVE_PLAIN. A library is mapped
- * as long as somebody has it or one of its functions, and as long as a call is in flight.
+ * as long as somebody has it or one of its functions, and as long as a call is in flight; where a call was
+ * the last that had it, until the next library is opened, closed or released.
  *
- * Threads: all functions may be called from any thread; a library's own code runs while it is opened. */
+ * Threads: all functions may be called from any thread. A library's own code runs in those that open, close
+ * or release one or its functions, so hold no lock that it may want. */
 #ifndef DRUPE_NATIVE_H
 #define DRUPE_NATIVE_H
 
