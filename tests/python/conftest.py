@@ -69,6 +69,16 @@ def fresh():
 
     return run
 
+@pytest.fixture
+def chosen(request):
+    """Work goes to the device of the test, where it has one."""
+    if "device" not in request.fixturenames:
+        yield
+        return
+    with drupe.device(request.getfixturevalue("device").filter_string):
+        yield
+
+
 @pytest.fixture(scope="session")
 def native_functions(tmp_path_factory):
     """The path of a library of native_functions.c."""

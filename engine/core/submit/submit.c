@@ -143,8 +143,12 @@ static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *ke
         if (!drupe_valid_local(local, most[d])) {
             return drupe_error_set(DRUPE_E_INVALID,
                                    "'%s': the local size of dimension %u is %zu; it must be from 1 "
-                                   "to %llu.",
-                                   kernel->name, d, local, (unsigned long long)most[d]);
+                                   "to %llu.%s",
+                                   kernel->name, d, local, (unsigned long long)most[d],
+                                   most[d] == 1
+                                       ? " Leave the local size out: where the device has groups, they "
+                                         "are those that the program was built for."
+                                       : "");
         }
         if (!drupe_valid_division(local, range->global[d])) {
             return drupe_error_set(
