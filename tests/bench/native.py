@@ -1,4 +1,5 @@
-"""./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies.
+"""./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies, and the
+import of modules for other systems' programs.
 
 Each figure stands beside a peer of the same run; the best of several runs counts on both sides. --size N multiplies
 matrices of another size than 4096."""
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+import compat_import
 import numpy as np
 from numpy.ctypeslib import ndpointer
 
@@ -196,10 +198,17 @@ def copies():
                     size / spent / 1e9, size / times[2] / 1e9, 0.95, "GB/s", more=True)
 
 
+# --- Modules for programs of other systems -----------------------------------------------------------------
+
+def imports():
+    took, name = max((took, name) for name, took in compat_import.imports(5) if "," not in name)
+    row("import of a compat module, the slowest (%s)" % name, took, compat_import.GOAL, 1.0, "ms")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, default=4096, help="of the matrices")
-    parser.add_argument("--only", choices=("calls", "dgemm", "copies"))
+    parser.add_argument("--only", choices=("calls", "dgemm", "copies", "imports"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.only in (None, "calls"):
@@ -208,6 +217,8 @@ def main():
         dgemm(options.size)
     if options.only in (None, "copies"):
         copies()
+    if options.only in (None, "imports"):
+        imports()
 
 
 if __name__ == "__main__":
