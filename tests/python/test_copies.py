@@ -54,6 +54,17 @@ def test_small_copies_wait_for_other_queues(idle):
     assert (back == 7).all()
 
 
+@pytest.mark.parametrize("count", [(1 << 20) + 3, (1 << 24) + 5])
+def test_large_copies_are_whole_and_keep_their_place(idle, count):
+    source, back = np.arange(count, dtype=np.uint32).astype(np.uint8), np.zeros(count, np.uint8)
+    x = da.zeros(count, dtype="uint8", queue=idle)
+    idle.copy(x, source)
+    x += 1
+    idle.copy(back, x).wait()
+    source += 1
+    assert np.array_equal(back, source)
+
+
 def test_copies_of_a_profiling_queue_have_times(idle):
     queue = drupe.Queue(idle.device, profiling=True)
     x = da.zeros(SMALL, dtype="uint8", queue=queue)
