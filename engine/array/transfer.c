@@ -53,7 +53,7 @@ drupe_status drupe_array_to_host(const drupe_array *src, void *host, drupe_event
 {
     const size_t bytes = src->size * drupe_dtype_size(src->dtype);
     drupe_array packed = {0};
-    const drupe_submission s = {.queue = src->queue, .ordered = true, .label = "to_host"};
+    const drupe_submission s = {.queue = src->queue, .ordered = true, .sound = true, .label = "to_host"};
     *event = NULL;
     if (bytes == 0) return drupe_submit_barrier(&s, event);
     DRUPE_TRY(drupe_array_contiguous_as(src, src->dtype, &packed));

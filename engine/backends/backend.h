@@ -54,6 +54,8 @@ typedef struct drupe_submit {
     drupe_event *predecessor;
     bool *done; /* (opt) may be set when the work is over, without failure, as the call returns */
     bool brief; /* a host function that the calling thread may run: see drupe_submission */
+    bool sound; /* a copy or fill: its memory is sure to be there, so that a thread that waits may help */
+    uint32_t copied; /* a host function's `user` is so many bytes, and it gets a copy: see drupe_host_call */
 } drupe_submit;
 
 /* A fault of a thread that works for a backend; see "Faults" below. */
@@ -133,6 +135,8 @@ struct drupe_backend {
     /* All work submitted so far; DRUPE_E_TIMEOUT. A failure of work without an event is returned here once.
      */
     drupe_status (*queue_wait)(drupe_queue *queue, uint64_t timeout_ns);
+    /* (opt) That failure, without waiting. */
+    drupe_status (*queue_fault)(drupe_queue *queue);
     /* (opt) Fail what was submitted and has not started, as if something before it had failed; in-order
      * queues only. */
     void (*queue_cancel)(drupe_queue *queue);

@@ -18,6 +18,10 @@ void drupe_core_ran(uint64_t number);
  * else NULL. Borrowed; nobody closes it before the submission returns. */
 drupe_event *drupe_queue_newest(const drupe_queue *queue);
 
+/* Work of this queue has failed, with or without an event: whoever reads memory next asks for it first. Told
+ * before what stands behind it begins. Any thread, no locks. */
+void drupe_core_trouble(drupe_queue *queue);
+
 /* The device is lost, for the reason in `error`: unfinished work on it fails with it, later calls fail at
  * once. `silent`: its driver may still touch memory or never answer, so it is not called again, and memory of
  * unfinished work is never returned; hold no lock of core's. Otherwise the driver fails the unfinished work.

@@ -122,11 +122,21 @@ drupe_native_function *drupe_native_function_retain(drupe_native_function *funct
     return function;
 }
 
-void drupe_native_function_release(drupe_native_function *function)
+static void release(drupe_native_function *function, void (*let_go)(drupe_native_library *library))
 {
     if (!function || atomic_fetch_sub(&function->references, 1) != 1) return;
-    drupe_native_release(function->library);
+    let_go(function->library);
     free(function);
+}
+
+void drupe_native_function_release(drupe_native_function *function)
+{
+    release(function, drupe_native_release);
+}
+
+void drupe_native_function_leave(drupe_native_function *function)
+{
+    release(function, drupe_native_leave);
 }
 
 const char *drupe_native_function_name(const drupe_native_function *function)

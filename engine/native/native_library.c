@@ -72,6 +72,48 @@ static void table_note(const char *path, const file_mark *mark)
     if (one) one->mark = *mark;
 }
 
+/* --- Closing ------------------------------------------------------------------------------------------ */
+
+/* Libraries whose last reference went with a call that was over. Whoever dropped that may hold locks of his
+ * own, and a library's destructors may take long and want these: the next one who calls for libraries closes
+ * them. */
+static struct {
+    pthread_mutex_t lock;
+    drupe_native_library *first;
+} leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What to give to dlclose(), if anything. A parked thread is never seen in its code again, but the debugger
+ * and other threads may look at its stack. */
+static void *take_handle(drupe_native_library *library)
+{
+    void *handle = library->handle;
+    library->handle = NULL;
+    return atomic_load(&library->inside) ? NULL : handle;
+}
+
+/* Its destructors run: no lock is held. */
+static void destroy(drupe_native_library *library)
+{
+    void *handle = take_handle(library);
+    if (handle) dlclose(handle);
+    pthread_mutex_destroy(&library->lock);
+    free(library->path);
+    free(library);
+}
+
+static void sweep(void)
+{
+    pthread_mutex_lock(&leaving.lock);
+    drupe_native_library *library = leaving.first;
+    leaving.first = NULL;
+    pthread_mutex_unlock(&leaving.lock);
+    while (library) {
+        drupe_native_library *next = library->next;
+        destroy(library);
+        library = next;
+    }
+}
+
 /* --- Opening ------------------------------------------------------------------------------------------- */
 
 static void *open_path(const char *path)
@@ -134,7 +176,9 @@ drupe_status drupe_native_open(const char *path, drupe_native_library **library)
 {
     *library = NULL;
     if (!path || !*path) return drupe_error_set(DRUPE_E_INVALID, "A library needs a path or a name.");
-    drupe_native_library *fresh = calloc(1, sizeof *fresh);
+    sweep();
+    drupe_native_library *fresh = aligned_alloc(_Alignof(drupe_native_library), sizeof *fresh);
+    if (fresh) memset(fresh, 0, sizeof *fresh);
     if (fresh) fresh->path = strdup(path);
     if (!fresh || !fresh->path) {
         free(fresh);
@@ -156,14 +200,6 @@ drupe_status drupe_native_open(const char *path, drupe_native_library **library)
 
 /* --- The end ------------------------------------------------------------------------------------------- */
 
-/* A parked thread is never seen in its code again, but the debugger and other threads may look at its stack.
- */
-static void unmap(drupe_native_library *library)
-{
-    if (library->handle && !atomic_load(&library->stuck)) dlclose(library->handle);
-    library->handle = NULL;
-}
-
 drupe_native_library *drupe_native_retain(drupe_native_library *library)
 {
     if (library) atomic_fetch_add(&library->references, 1);
@@ -172,11 +208,17 @@ drupe_native_library *drupe_native_retain(drupe_native_library *library)
 
 void drupe_native_release(drupe_native_library *library)
 {
-    if (!library || atomic_fetch_sub(&library->references, 1) != 1) return;
-    unmap(library);
-    pthread_mutex_destroy(&library->lock);
-    free(library->path);
-    free(library);
+    if (library && atomic_fetch_sub(&library->references, 1) == 1) destroy(library);
+    sweep();
+}
+
+void drupe_native_leave(drupe_native_library *library)
+{
+    if (atomic_fetch_sub(&library->references, 1) != 1) return;
+    pthread_mutex_lock(&leaving.lock);
+    library->next = leaving.first;
+    leaving.first = library;
+    pthread_mutex_unlock(&leaving.lock);
 }
 
 size_t drupe_native_calls(const drupe_native_library *library)
@@ -187,12 +229,14 @@ size_t drupe_native_calls(const drupe_native_library *library)
 drupe_status drupe_native_close(drupe_native_library *library)
 {
     pthread_mutex_lock(&library->lock);
-    void *handle = library->handle;
+    const bool open = library->handle != NULL;
     atomic_store(&library->closed, true);
     const size_t calls = atomic_load(&library->calls);
-    if (!calls) unmap(library);
+    void *handle = calls ? NULL : take_handle(library);
     pthread_mutex_unlock(&library->lock);
-    if (!handle || !calls) return DRUPE_OK;
+    if (handle) dlclose(handle);
+    sweep();
+    if (!open || !calls) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_BUSY,
                            "%zu call%s of functions of %s %s in flight: wait for them, and close it then.",
                            calls, calls == 1 ? "" : "s", library->path, calls == 1 ? "is" : "are");

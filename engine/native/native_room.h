@@ -18,10 +18,13 @@ struct drupe_native_library {
     _Atomic(uint32_t) references;
     _Atomic(size_t) calls;
     _Atomic(bool) closed; /* it takes no more calls */
-    _Atomic(bool) stuck;  /* a thread has faulted in it, and may be parked there */
+    /* Threads that are in its code, on a line that those who submit do not touch. One that has faulted there
+     * stays: it may be parked. */
+    _Alignas(64) _Atomic(size_t) inside;
     pthread_mutex_t lock;
     void *handle; /* of dlopen(); NULL once it is closed */
     char *path;
+    struct drupe_native_library *next; /* of those that leave */
 };
 
 struct drupe_native_function {
@@ -40,8 +43,12 @@ struct drupe_native_function {
 /* native_library.c: a call begins; DRUPE_E_INVALID once the library is closed. It ends with the second. */
 drupe_status drupe_native_begin(drupe_native_function *function) DRUPE_MUST_CHECK;
 void drupe_native_end(drupe_native_library *library);
+/* As drupe_native_release(), without closing it at once. */
+void drupe_native_leave(drupe_native_library *library);
 
-/* native_function.c: how a call with so many arguments is made. */
+/* native_function.c: as drupe_native_function_release(), without closing the library at once. */
+void drupe_native_function_leave(drupe_native_function *function);
+/* How a call with so many arguments is made. */
 ffi_cif *drupe_native_interface(drupe_native_function *function, size_t count);
 
 #endif

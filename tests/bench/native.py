@@ -1,4 +1,5 @@
-"""./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies.
+"""./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies, and the
+import of modules for other systems' programs.
 
 Each figure stands beside a peer of the same run; the best of several runs counts on both sides. --size N multiplies
 matrices of another size than 4096."""
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+import compat_import
 import numpy as np
 from numpy.ctypeslib import ndpointer
 
@@ -60,19 +62,19 @@ def row(name, ours, peer, limit, unit, more=False):
     ROWS.append((name, ours, peer, ratio))
 
 
-def best(function, calls=CALLS, queue=None):
-    """Seconds of one call: (on the calling thread, until all are over)."""
-    calling = whole = float("inf")
+def best(queue, *functions):
+    """Seconds of one call of each, in turns: a list of (on the calling thread, until all are over)."""
+    times = [(float("inf"), float("inf"))] * len(functions)
     for _ in range(RUNS):
-        begun = time.perf_counter()
-        for _ in range(calls):
-            function()
-        called = time.perf_counter()
-        if queue is not None:
+        for i, function in enumerate(functions):
+            begun = time.perf_counter()
+            for _ in range(CALLS):
+                function()
+            called = time.perf_counter()
             queue.wait()
-        calling = min(calling, (called - begun) / calls)
-        whole = min(whole, (time.perf_counter() - begun) / calls)
-    return calling, whole
+            over = time.perf_counter()
+            times[i] = min(times[i][0], (called - begun) / CALLS), min(times[i][1], (over - begun) / CALLS)
+    return times
 
 
 def calls(folder):
@@ -91,18 +93,21 @@ def calls(folder):
     typed = ctypes.CDLL(path)["f"]
     typed.argtypes, typed.restype = [ndpointer(np.float64)] * 2 + [ctypes.c_long, ctypes.c_double], None
     first, second = plain.ctypes.data, other.ctypes.data
-    of_arrays = best(lambda: code(plain.ctypes.data, other.ctypes.data, 1000, 2.0))[0]
-    by_types = best(lambda: typed(plain, other, 1000, 2.0))[0]
-    addresses = best(lambda: code(first, second, 1000, 2.0))[0]
     kernel = drupe.Program("kernel void k(double *x, double *y, long n, double a) { }", device="host", language="c").k
-    in_c = best(lambda: kernel(x, y, 1000, 2.0, global_size=1), queue=queue)
-    declared, whole = best(lambda: f(x, y, 1000, 2.0), queue=queue)
-    addressed = best(lambda: g(x, y, 1000, 2.0), queue=queue)[0]
-    unwatched = best(lambda: f(x, y, 1000, 2.0, event=False), queue=queue)[0]
+    of_arrays, by_types, addresses, in_c, (declared, whole), addressed, unwatched = best(
+        queue, lambda: code(plain.ctypes.data, other.ctypes.data, 1000, 2.0),
+        lambda: typed(plain, other, 1000, 2.0),
+        lambda: code(first, second, 1000, 2.0),
+        lambda: kernel(x, y, 1000, 2.0, global_size=1),
+        lambda: f(x, y, 1000, 2.0),
+        lambda: g(x, y, 1000, 2.0),
+        lambda: f(x, y, 1000, 2.0, event=False))
+    of_arrays, by_types, addresses = of_arrays[0], by_types[0], addresses[0]
+    addressed, unwatched = addressed[0], unwatched[0]
     row("queued call above one that C queues", 1e6 * (declared - from_c), 1.0, 1.0, "us")
     row("queued call / ctypes with arrays (x.ctypes.data)", 1e9 * declared, 1e9 * of_arrays, 1.0, "ns")
     row("queued call / ctypes with ndpointer", 1e9 * declared, 1e9 * by_types, 1.0, "ns")
-    row("queued call / ctypes with addresses at hand", 1e9 * declared, 1e9 * addresses, None, "ns")
+    row("queued call / ctypes with addresses at hand", 1e9 * declared, 1e9 * addresses, 1.0, "ns")
     row("queued call without an event / with one", 1e9 * unwatched, 1e9 * declared, None, "ns")
     row("queued call by address / declared", 1e9 * addressed, 1e9 * declared, None, "ns")
     row("queued call / a kernel in C", 1e9 * declared, 1e9 * in_c[0], None, "ns")
@@ -168,27 +173,42 @@ def _seconds(function):
 
 # --- Copies ------------------------------------------------------------------------------------------------
 
+def _aligned(count):
+    """Ones that begin on a cache line, as memory of devices does; all pages are there."""
+    room = np.ones(count + 8)
+    first = -room.ctypes.data % 64 // 8
+    return room[first:first + count]
+
+
 def copies():
     for device in [one for one in drupe.devices() if one.device_type == "cpu"]:
         stream = native.stream(device)
         for size in (1 << 20, 1 << 24, 1 << 26, 1 << 28):
-            host, other = np.ones(size // 8), np.ones(size // 8)
+            host, other = np.ones(size // 8), _aligned(size // 8)
             array = stream.bind(host)
             target, source = other.ctypes.data, host.ctypes.data
             times = [float("inf")] * 3
             for _ in range(max(5, min(200, (1 << 30) // size))):
-                for index, move in enumerate((array.update_device, array.update_host,
+                for index, move in enumerate((lambda a=array: (a.update_device(), stream.sync()),
+                                              lambda a=array: (a.update_host(), stream.sync()),
                                               lambda t=target, s=source, n=size: ctypes.memmove(t, s, n))):
-                    times[index] = min(times[index], _seconds(lambda m=move: (m(), stream.sync())))
+                    times[index] = min(times[index], _seconds(move))
             for name, spent in (("to", times[0]), ("from", times[1])):
                 row("copy of %d MiB %s %s, against memcpy" % (size >> 20, name, device.filter_string),
                     size / spent / 1e9, size / times[2] / 1e9, 0.95, "GB/s", more=True)
 
 
+# --- Modules for programs of other systems -----------------------------------------------------------------
+
+def imports():
+    took, name = max((took, name) for name, took in compat_import.imports(5) if "," not in name)
+    row("import of a compat module, the slowest (%s)" % name, took, compat_import.GOAL, 1.0, "ms")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, default=4096, help="of the matrices")
-    parser.add_argument("--only", choices=("calls", "dgemm", "copies"))
+    parser.add_argument("--only", choices=("calls", "dgemm", "copies", "imports"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.only in (None, "calls"):
@@ -197,6 +217,8 @@ def main():
         dgemm(options.size)
     if options.only in (None, "copies"):
         copies()
+    if options.only in (None, "imports"):
+        imports()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import textwrap
 
 import element_types
 import pytest
+from native_build import build
 
 os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy reads it when it is imported, whoever imports it first
@@ -67,6 +68,22 @@ def fresh():
         return result
 
     return run
+
+@pytest.fixture
+def chosen(request):
+    """Work goes to the device of the test, where it has one."""
+    if "device" not in request.fixturenames:
+        yield
+        return
+    with drupe.device(request.getfixturevalue("device").filter_string):
+        yield
+
+
+@pytest.fixture(scope="session")
+def native_functions(tmp_path_factory):
+    """The path of a library of native_functions.c."""
+    return build(tmp_path_factory.mktemp("native") / "libfunctions.so")
+
 
 @pytest.fixture
 def arrays_are_dropped():

@@ -8,18 +8,9 @@ import drupe
 from drupe.compat import _numbas
 from drupe.compat import numba_cuda as cuda
 
+pytestmark = pytest.mark.usefixtures("chosen")
 float32, int32, void = (_numbas.types()[name] for name in ("float32", "int32", "void"))
 TILE = 16
-
-
-@pytest.fixture(autouse=True)
-def chosen(request):
-    """Work goes to the device of the test."""
-    if "device" not in request.fixturenames:
-        yield
-        return
-    with drupe.device(request.getfixturevalue("device").filter_string):
-        yield
 
 
 # --- Programs -----------------------------------------------------------------------------------------------

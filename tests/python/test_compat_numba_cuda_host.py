@@ -10,17 +10,8 @@ import drupe.array as da
 from drupe.compat import _numbas
 from drupe.compat import numba_cuda as cuda
 
+pytestmark = pytest.mark.usefixtures("chosen")
 float32, void = (_numbas.types()[name] for name in ("float32", "void"))
-
-
-@pytest.fixture(autouse=True)
-def chosen(request):
-    """Work goes to the device of the test."""
-    if "device" not in request.fixturenames:
-        yield
-        return
-    with drupe.device(request.getfixturevalue("device").filter_string):
-        yield
 
 
 # --- Arrays -------------------------------------------------------------------------------------------------

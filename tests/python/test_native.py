@@ -4,12 +4,11 @@ import gc
 import importlib.util
 import os
 import pathlib
-import shutil
-import subprocess
 import threading
 
 import numpy as np
 import pytest
+from native_build import CC, build
 
 import drupe
 import drupe.array as da
@@ -17,20 +16,13 @@ from drupe import _engine, native
 from drupe.native import _compile
 
 HERE = pathlib.Path(__file__).parent
-CC = shutil.which("cc") or shutil.which("gcc")
 pytestmark = pytest.mark.skipif(not CC, reason="there is no C compiler")
 CPUS = [one.filter_string for one in drupe.devices() if one.device_type.name == "cpu"]
 
 
-def build(path, version=1):
-    subprocess.run([CC, "-shared", "-fPIC", "-O1", "-DVERSION=%d" % version, str(HERE / "native_functions.c"), "-o",
-                    str(path), "-lm"], check=True)
-    return path
-
-
-@pytest.fixture(scope="session")
-def path(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("native") / "libfunctions.so")
+@pytest.fixture
+def path(native_functions):
+    return native_functions
 
 
 @pytest.fixture
@@ -347,29 +339,6 @@ def test_arrays_live_until_the_call_is_over(library, pipe):
     drupe.wait_for(events)
 
 
-def test_work_behind_a_failure_does_not_run(fresh, path):
-    done = fresh("""
-        import drupe, drupe.array as da
-        from drupe import native
-        drupe.contain_faults()
-        library = native.load(%r, "host")
-        library.declare("axpy", "void(long, double, const double *, double *)")
-        x, queue = da.ones(1, dtype="float64", device="host"), drupe.Queue("host")
-        failed = library.fault(None, queue=queue)
-        behind = library.axpy(1, 1.0, x, x, queue=queue)
-        for event, kind in ((failed, drupe.DeviceLostError), (behind, drupe.DependencyError)):
-            try:
-                event.wait()
-            except kind as error:
-                assert "fault" in str(error)
-            else:
-                raise SystemExit("no failure")
-        x.accept_contents()
-        assert float(x[0]) == 1
-    """ % str(path))
-    assert done.returncode == 0, done.stderr
-
-
 def test_device_that_functions_do_not_run_on(monkeypatch, library):
     class Other:
         device_type = type("T", (), {"name": "gpu"})
@@ -379,33 +348,7 @@ def test_device_that_functions_do_not_run_on(monkeypatch, library):
         native._check_device(queue)
 
 
-# --- Faults ------------------------------------------------------------------------------------------------
-
-@pytest.mark.parametrize("name, arguments, why", [
-    ("fault", (None,), "Segmentation fault|address|memory"), ("divide", (1, 0, 0), "division|Floating|arithmetic|zero"),
-    ("overflow_stack", (0,), "stack|address|memory")])
-def test_fault_is_contained_and_names_the_function(fresh, path, name, arguments, why):
-    done = fresh("""
-        import re, drupe
-        from drupe import native
-        drupe.contain_faults()
-        for device in ["host"] + [d.filter_string for d in drupe.devices("opencl:cpu")][:1]:
-            library = native.load(%r, device)
-            try:
-                library.%s(*%r).wait()
-            except drupe.DeviceLostError as error:
-                assert %r in str(error), error
-                assert re.search(%r, str(error), re.I), error
-            else:
-                raise SystemExit("no fault")
-            print(device, "failed")
-        library = native.load(%r, "host")
-        library.nothing().wait()
-        print("works on")
-    """ % (str(path), name, arguments, name, why, str(path)))
-    assert done.returncode == 0, done.stderr
-    assert "host failed" in done.stdout and "works on" in done.stdout
-
+# --- Interrupts --------------------------------------------------------------------------------------------
 
 def test_interrupted_wait_keeps_what_the_function_uses(fresh, path):
     done = fresh("""
@@ -486,6 +429,26 @@ def test_unloading_waits_for_what_is_queued(path, pipe):
     with pytest.raises(AttributeError, match="was unloaded"):
         library.sum16
     library.unload()
+
+
+@pytest.mark.parametrize("end", [
+    "library.unload()", "del library", "function = library.nothing; del library; del function",
+    "del library; drupe.synchronize('host'); native.load('m')"])
+def test_destructors_run_without_the_lock_of_python(fresh, path, end):
+    done = fresh("""
+        import os, threading, drupe
+        from drupe import native
+        told, gate = os.pipe(), os.pipe()
+        thread = threading.Thread(target=lambda: (os.read(told[0], 1), os.write(gate[1], b"x")))
+        thread.start()
+        library = native.load(%r, "host")
+        library.say_farewell(told[1], gate[0])
+        drupe.synchronize("host")
+        %s
+        thread.join()
+        print("unloaded")
+    """ % (str(path), end), timeout=30)
+    assert done.stdout == "unloaded\n", done.stderr
 
 
 def test_library_as_a_context(path):

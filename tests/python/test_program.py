@@ -1,6 +1,7 @@
 """Programs and kernels: building, typed arguments, launches and their errors."""
 import ctypes
 import inspect
+import shutil
 import types
 
 import numpy as np
@@ -354,3 +355,28 @@ def test_source_errors(opencl):
         drupe.Program()
     with pytest.raises(drupe.UnsupportedError, match="opencl"):
         drupe.Program("kernel void f(void) {}", "host")
+
+
+GROUPED = """
+kernel void sums(double *x, double *out) {
+    local double part[4];
+    size_t l = get_local_id(0);
+    part[l] = x[get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (l == 0) out[get_group_id(0)] = part[0] + part[1] + part[2] + part[3];
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+def test_kernels_in_c_say_how_their_groups_are_given():
+    x, out = da.ones(8, dtype="float64", device="host"), da.zeros(2, dtype="float64", device="host")
+    with pytest.raises(drupe.BuildError, match=r"options=\"-drupe-groups=64\""):
+        drupe.Program(GROUPED, device="host", language="c")
+    with pytest.raises(drupe.UnsupportedError, match="drupe.RawKernel"):
+        drupe.Program("kernel void f(int *x, local int *y) { }", device="host", language="c")
+    program = drupe.Program(GROUPED, device="host", language="c", options="-drupe-groups=4")
+    with pytest.raises(drupe.InvalidArgumentError, match="Leave the local size out"):
+        program.sums(x, out, global_size=8, local_size=4)
+    program.sums(x, out, global_size=8)
+    assert out.tolist() == [4, 4]

@@ -118,6 +118,32 @@ static drupe_status host_functions(struct walker *w)
     return DRUPE_OK;
 }
 
+static void leave(void *object)
+{
+    (void)object;
+}
+
+/* Where it is left to the caller, nothing has happened. */
+static drupe_status host_call(struct walker *w)
+{
+    _Alignas(16) char bytes[16] = "bytes";
+    drupe_status status = DRUPE_OK;
+    GO(walk_open_memory(w));
+    const drupe_submission s = {.queue = w->queue};
+    const drupe_host_call call = {.fn = nothing,
+                                  .bytes = bytes,
+                                  .size = sizeof bytes,
+                                  .memories = w->memory,
+                                  .nmemories = 1,
+                                  .name = "call of the scene",
+                                  .object = w,
+                                  .hold = leave,
+                                  .drop = leave};
+    if (drupe_submit_host_call(&s, &call, &w->events[0], &status)) GO(status);
+    if (w->events[0]) GO(drupe_event_wait(w->events[0], LONG));
+    return DRUPE_OK;
+}
+
 /* A failure of the scene's own: what stands behind it does not run, and the queue works again. */
 static drupe_status failures(struct walker *w)
 {
@@ -257,6 +283,7 @@ const walk_scene walk_queue_scenes[] = {{"queues", open_all, false},
                                         {"move", move, false},
                                         {"silent", silent, false},
                                         {"host functions", host_functions, false},
+                                        {"host call", host_call, false},
                                         {"failures", failures, false},
                                         {"out of order", out_of_order, false},
                                         {"watched", watched, false},

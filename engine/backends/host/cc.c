@@ -37,7 +37,9 @@ static bool take_ours(drupe_host_options *options, const char *word)
 {
     const bool table = strcmp(word, "-drupe-table") == 0, quick = strcmp(word, QUICK) == 0;
     size_t *block = options->block;
-    const bool groups = sscanf(word, "-drupe-groups=%zu,%zu,%zu", &block[0], &block[1], &block[2]) == 3;
+    const int given = sscanf(word, "-drupe-groups=%zu,%zu,%zu", &block[0], &block[1], &block[2]);
+    const bool groups = given >= 1;
+    for (int d = given; groups && d < 3; d++) block[d] = 1;
     options->table |= table;
     options->quick |= quick;
     return table || quick || groups;

@@ -167,6 +167,17 @@ static drupe_status build(const drupe_source *source, const drupe_host_options *
     return status;
 }
 
+/* Whether the compiler misses what only kernels with groups have. */
+static bool misses_groups(const drupe_host_options *options, const drupe_text *messages)
+{
+    static const char *const words[] = {"barrier",    "get_local_",        "get_group_id", "get_num_groups",
+                                        "_MEM_FENCE", "\u2018local\u2019", "'local'"};
+    bool found = false;
+    for (size_t i = 0; messages->length && i < DRUPE_COUNT_OF(words); i++)
+        found = found || strstr(drupe_text_get(messages), words[i]);
+    return found && !options->block[0] && !options->table && !options->quick;
+}
+
 drupe_status drupe_host_code_build(const drupe_source *source, char **log, drupe_host_code **code)
 {
     drupe_text messages = {0};
@@ -175,6 +186,8 @@ drupe_status drupe_host_code_build(const drupe_source *source, char **log, drupe
     if (status == DRUPE_OK) status = build(source, &options, &messages, code);
     if (status == DRUPE_E_BUILD_FAILED) {
         if (!messages.length) drupe_text_printf(&messages, "%s", drupe_error_last()->text);
+        if (misses_groups(&options, &messages))
+            drupe_text_printf(&messages, "%s\n", DRUPE_HOST_GROUPS_ADVICE);
         *log = drupe_text_take(&messages);
     }
     drupe_text_clear(&messages);

@@ -93,6 +93,13 @@ drupe_status drupe_host_code_table(const char *text, size_t size, bool quick,
 /* ctext_groups.c: the beginning of a text whose kernels have groups, and a kernel's loop over them; `values`
  * and `call` are where its arguments are, and how they are passed on. Blank a `local` out of a parameter:
  * whether there was one. */
+/* What to do about a text that needs groups and was built without: for a refusal. */
+#define DRUPE_HOST_GROUPS_ADVICE                                                                             \
+    "C with barriers, local memory or get_local_id() is built for groups of one size: "                      \
+    "drupe.RawKernel(text, "                                                                                 \
+    "name) takes it with each launch. A Program takes it with options=\"-drupe-groups=64\", and its "        \
+    "kernels "                                                                                               \
+    "are launched without local_size."
 drupe_status drupe_host_groups_begin(const size_t block[3], drupe_text *out) DRUPE_MUST_CHECK;
 void drupe_host_groups_loop(drupe_text *loop, const char *name, const size_t block[3], const char *values,
                             const char *call);

@@ -227,8 +227,8 @@ static drupe_status split_param(const scan *s, const char *kernel, size_t index,
             if (strcmp(first, opencl[i]) != 0) continue;
             return drupe_error_set(DRUPE_E_UNSUPPORTED,
                                    "The kernel '%s' is OpenCL C ('%s'), not C. Build it for "
-                                   "drupe.Device(\"opencl:cpu\"), which uses the same processor.",
-                                   kernel, first);
+                                   "drupe.Device(\"opencl:cpu\"), which uses the same processor.%s",
+                                   kernel, first, strstr(first, "local") ? " " DRUPE_HOST_GROUPS_ADVICE : "");
         }
     }
     if (strchr(text, '(')) return refuse_param(kernel, index, "functions cannot be given to a kernel");

@@ -51,6 +51,7 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_host_queue_close(drupe_queue *queue);
 drupe_status drupe_host_queue_time(drupe_queue *queue);
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
+drupe_status drupe_host_queue_fault(drupe_queue *queue);
 void drupe_host_queue_cancel(drupe_queue *queue);
 void drupe_host_event_close(drupe_event *event);
 drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state);

@@ -113,6 +113,7 @@ const drupe_backend drupe_backend_host = {
     .queue_close = drupe_host_queue_close,
     .queue_time = drupe_host_queue_time,
     .queue_wait = drupe_host_queue_wait,
+    .queue_fault = drupe_host_queue_fault,
     .queue_cancel = drupe_host_queue_cancel,
     .event_close = drupe_host_event_close,
     .event_state = drupe_host_event_state,

@@ -10,12 +10,22 @@ static drupe_status timed_out(const char *what)
     return drupe_error_set(DRUPE_E_TIMEOUT, "The %s is not done yet.", what);
 }
 
+/* Whoever waits for a copy or fill takes its part in it: the worker that was woken for it may not be there
+ * yet, and brings no data in its caches. */
+static void help(drupe_host_queue *queue, uint64_t deadline)
+{
+    drupe_host_task *task;
+    while (drupe_now_ns() < deadline && (task = drupe_host_task_find_move(queue)))
+        drupe_host_task_help(task, deadline);
+}
+
 /* --- Queues ----------------------------------------------------------------------------------------------
  */
 
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
 {
     drupe_host_queue *native = drupe_native(queue);
+    native->self = queue;
     native->device = drupe_native(drupe_queue_device(queue));
     native->sched = native->device->sched;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
@@ -57,6 +67,11 @@ static drupe_status take_error(drupe_host_queue *queue)
     return status;
 }
 
+drupe_status drupe_host_queue_fault(drupe_queue *queue)
+{
+    return take_error(drupe_native(queue));
+}
+
 static bool is_dry(drupe_host_queue *queue)
 {
     return drupe_host_queue_backlog(queue) == 0;
@@ -78,6 +93,7 @@ drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     drupe_host_sched *sched = native->sched;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
+    help(native, deadline);
     pthread_mutex_lock(&sched->lock);
     while (atomic_fetch_or(&native->finished, 1) / 2 != atomic_load(&native->issued) && in_time)
         in_time = drupe_cond_wait_until(&sched->done, &sched->lock, deadline);
@@ -127,7 +143,9 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     if (is_over(native)) return DRUPE_OK;
     if (timeout_ns == 0) return timed_out("work");
     drupe_host_sched *sched = sched_of(event);
-    uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    help(drupe_native(drupe_event_queue(event)), deadline);
+    uint64_t until = drupe_deadline(SPIN_NS);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
     pthread_mutex_lock(&sched->lock);

@@ -17,6 +17,7 @@ typedef struct drupe_host_queue {
     _Atomic(drupe_host_task *)
         tail;       /* the last unfinished task; not if unordered. Core has its line fetched */
     char alone[56]; /* Hardly ever written: */
+    drupe_queue *self;
     drupe_host_sched *sched;
     drupe_host_device *device;
     _Atomic(bool) profiling;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_BYTES (32u << 10)
+#define INLINE_BYTES (128u << 10) /* in the time that it takes to wake somebody */
 #define COPY_SHARE   (256u << 10)
 #define INLINE_ARGS  32u
 
@@ -294,6 +294,15 @@ static drupe_status queue_failure(const drupe_submit *s, drupe_status status)
     return drupe_host_task_queue(s, task);
 }
 
+static drupe_status copy_user(drupe_host_task *task, const void *bytes, size_t size)
+{
+    unsigned char *copy;
+    DRUPE_TRY(drupe_host_task_room(task, 0, size, &copy));
+    memcpy(copy, bytes, size);
+    task->user = copy;
+    return DRUPE_OK;
+}
+
 drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, void *user)
 {
     drupe_host_task *task;
@@ -306,6 +315,13 @@ drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, voi
     task->body = host_body;
     task->fn = fn;
     task->user = user;
+    if (s->copied) {
+        drupe_status status = copy_user(task, user, s->copied);
+        if (status != DRUPE_OK) {
+            drupe_host_task_free(task);
+            return status;
+        }
+    }
     task->tpool = &task->queue->sched->functions;
     task->first = 0;
     task->count = task->tpool->most;

@@ -38,6 +38,7 @@ struct drupe_host_task {
     _Atomic(bool) faulted; /* `error` is that of a fault */
     _Atomic(bool) stuck;   /* a thread is parked inside of it for ever */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
+    bool sound;            /* its memory is sure to be there: a thread that waits may do shares of it */
     bool groups;           /* its items are groups of work-items */
     bool listed;           /* home->lock; wide ones only */
     bool more_links, more_args;        /* malloc'ed */
@@ -72,6 +73,10 @@ drupe_status drupe_host_task_room(drupe_host_task *task, size_t count, size_t by
 drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task) DRUPE_MUST_CHECK;
 /* All shares are done, or it must not run. */
 void drupe_host_task_finish(drupe_host_task *task);
+/* For a thread that waits: a copy or fill of this queue that is ready, as drupe_host_worker_find() gives a
+ * worker's, or NULL; and shares of it, until the deadline. ready.c, host_worker.c */
+drupe_host_task *drupe_host_task_find_move(drupe_host_queue *queue);
+void drupe_host_task_help(drupe_host_task *task, uint64_t deadline);
 /* One that was never queued. */
 void drupe_host_task_free(drupe_host_task *task);
 /* All tasks of a queue on which nothing is unfinished. */

@@ -92,6 +92,18 @@ static void work_on(drupe_host_worker *worker, drupe_host_task *task)
     if (++worker->spell >= SPELL || wide) judge(worker, wide);
 }
 
+void drupe_host_task_help(drupe_host_task *task, uint64_t deadline)
+{
+    size_t begin = 0;
+    stamp_start(task);
+    if (!task->wide) task->body(task, 0, task->items);
+    while (task->wide && drupe_now_ns() < deadline &&
+           (begin = atomic_fetch_add_explicit(&task->cursor, task->grain, memory_order_relaxed)) <
+               task->items)
+        task->body(task, begin, task->items - begin < task->grain ? task->items : begin + task->grain);
+    if (drupe_host_worker_leave(task)) drupe_host_task_finish(task);
+}
+
 /* --- Searching and sleeping ------------------------------------------------------------------------------
  */
 

@@ -108,8 +108,9 @@ bool drupe_host_worker_leave(drupe_host_task *task)
     if (task->wide) {
         drupe_host_worker *home = task->home;
         pthread_mutex_lock(&home->lock);
-        if (task->listed) list_remove(home, task);
-        last = --task->running == 0;
+        const bool left = has_shares(task); /* by one who gave it up before */
+        if (task->listed && !left) list_remove(home, task);
+        last = --task->running == 0 && !left;
         pthread_mutex_unlock(&home->lock);
     }
     return last;
@@ -135,13 +136,13 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
  */
 
 /* Whose inbox: that of one worker for all tasks of a queue, which then find their data in its caches. */
-static drupe_host_worker *home_of(const drupe_host_task *task)
+static drupe_host_worker *home_of(const drupe_host_queue *queue, drupe_host_tpool *tpool, unsigned first,
+                                  unsigned most)
 {
-    drupe_host_tpool *tpool = task->tpool;
     unsigned count = atomic_load_explicit(&tpool->count, memory_order_relaxed);
-    if (count > task->count) count = task->count;
-    unsigned at = tpool->sched->shuffle ? 0 : (unsigned)((uint64_t)task->queue->home * count >> 32);
-    return &tpool->workers[task->first + at];
+    if (count > most) count = most;
+    unsigned at = tpool->sched->shuffle ? 0 : (unsigned)((uint64_t)queue->home * count >> 32);
+    return &tpool->workers[first + at];
 }
 
 static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, size_t shares)
@@ -168,7 +169,7 @@ void drupe_host_task_ready(drupe_host_task *task)
     /* Once it can be seen, another worker may finish it. */
     unsigned first = task->first, count = task->count;
     size_t shares = task->wide ? (task->items + task->grain - 1) / task->grain : 1;
-    drupe_host_worker *owner = mine ? self : home_of(task);
+    drupe_host_worker *owner = mine ? self : home_of(task->queue, tpool, first, count);
     if (mine) {
         pthread_mutex_lock(&owner->lock);
         list_add(owner, task);
@@ -179,4 +180,24 @@ void drupe_host_task_ready(drupe_host_task *task)
         while (!atomic_compare_exchange_weak(&owner->inbox, &seen, task));
     }
     wake_for(tpool, first, count, shares);
+}
+
+/* --- Help from who waits ---------------------------------------------------------------------------------
+ */
+
+drupe_host_task *drupe_host_task_find_move(drupe_host_queue *queue)
+{
+    drupe_host_worker *home =
+        home_of(queue, &queue->sched->compute, queue->device->first, queue->device->count);
+    if (!queue->inlines || !drupe_host_worker_listed(home)) return NULL;
+    pthread_mutex_lock(&home->lock);
+    empty_inbox(home);
+    drupe_host_task *task = home->first;
+    while (task && !(task->queue == queue && task->sound && has_shares(task))) task = task->next;
+    if (task && task->wide)
+        task->running++;
+    else if (task)
+        list_remove(home, task);
+    pthread_mutex_unlock(&home->lock);
+    return task;
 }

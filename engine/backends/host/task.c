@@ -85,6 +85,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     atomic_init(&fresh->failed, false);
     atomic_init(&fresh->faulted, false);
     atomic_init(&fresh->stuck, false);
+    fresh->sound = s->sound;
     fresh->wide = fresh->listed = fresh->more_links = fresh->more_args = false;
     atomic_init(&fresh->behind, NULL);
     fresh->later = NULL;
@@ -398,6 +399,7 @@ static void finish_one(drupe_host_task *task, over_list *over)
     /* Events are settled in order, because a thread that sees a later one complete takes this one for
      * complete. */
     if (task->event) settle_event(task, over);
+    if (atomic_load_explicit(&task->faulted, memory_order_relaxed)) drupe_core_trouble(queue->self);
     free_parts(task);
     /* From here on the task may be reused, and later tasks may be counted before this one. */
     if (ordered) {

@@ -65,6 +65,7 @@ typedef struct drupe_use {
 typedef struct drupe_loss {
     drupe_error error;
     bool silent;
+    _Atomic(bool) settled; /* what it cost is known: queues have their causes */
 } drupe_loss;
 
 /* Whose context a device's parts live in. */

@@ -217,6 +217,12 @@ void drupe_marks_ask(drupe_queue *queue)
     if (atomic_fetch_add(&drupe_base(queue)->marks_due, 1) == 0) atomic_fetch_add(&drupe_marks_owed, 1);
 }
 
+void drupe_core_trouble(drupe_queue *queue)
+{
+    atomic_store(&drupe_base(queue)->unheard, true);
+    drupe_marks_ask(queue);
+}
+
 /* A lost device stays lost, however often it is reported. */
 static bool is_over(const drupe_cause *cause, const drupe_queue *queue)
 {

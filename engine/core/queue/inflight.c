@@ -330,6 +330,7 @@ drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty)
 {
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->order.count);
     queue->polling.ticks = 0;
+    if (atomic_load_explicit(&queue->base.unheard, memory_order_acquire)) drupe_marks_hear(queue);
     drupe_inflight *cut = finished_until(queue, most, hasty), *list = queue->order.head;
     if (!cut) return NULL;
     drupe_marks_settle_locked(queue);
@@ -463,6 +464,16 @@ size_t drupe_queue_unfinished(const drupe_queue *queue)
     return count;
 }
 
+void drupe_queue_blame(drupe_queue *queue, uint64_t number)
+{
+    drupe_cause *trouble = drupe_queue_trouble(queue);
+    if (!trouble) {
+        trouble = drupe_cause_silent(queue, number);
+        drupe_queue_set_cause(queue, trouble, queue->proof.proven);
+    }
+    drupe_cause_release(trouble);
+}
+
 drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complete, uint64_t left_ns)
 {
     drupe_status status = DRUPE_OK;
@@ -477,12 +488,7 @@ drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complet
         if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
     }
     if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
-        drupe_cause *trouble = drupe_queue_trouble(queue);
-        if (!trouble) {
-            trouble = drupe_cause_silent(queue, number);
-            drupe_queue_set_cause(queue, trouble, queue->proof.proven);
-        }
-        drupe_cause_release(trouble);
+        drupe_queue_blame(queue, number);
         status = DRUPE_OK;
     }
     if (status == DRUPE_OK) drupe_queue_proven(queue, number);

@@ -146,6 +146,9 @@ static inline bool drupe_inflight_enlist(drupe_queue *queue, drupe_inflight *ent
  * the time only. Takes the lock. */
 drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complete,
                                uint64_t left_ns) DRUPE_MUST_CHECK;
+/* The thread's last error is that of work without an event, up to submission `number`: the queue's cause,
+ * unless it has one. The lock is held. */
+void drupe_queue_blame(drupe_queue *queue, uint64_t number);
 /* Push what was submitted to the hardware. */
 void drupe_queue_flush_locked(drupe_queue *queue);
 

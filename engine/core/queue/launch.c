@@ -4,6 +4,7 @@
  * that keeps much memory alive, gets an event all the same, so that references are dropped in time. */
 #include "core/queue/launch.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define UNMARKED_MOST  63u
 #define UNMARKED_BYTES (16u << 20)
@@ -84,22 +85,35 @@ bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
            queue->proof.unmarked_bytes + bytes >= UNMARKED_BYTES;
 }
 
+/* The calling thread makes the copy: nothing is before it, and nobody else gives the device work. */
+static bool copy_here(const drupe_queue *queue, drupe_inflight *entry, const drupe_work *work, size_t nwaits)
+{
+    if (!work->here || nwaits || queue->order.head || queue->shared || queue->names.last_fallible)
+        return false;
+    memcpy(work->dst, work->src, work->bytes);
+    entry->done = true;
+    return true;
+}
+
 static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
                                 drupe_event **waits)
 {
     drupe_submit submit = {.queue = queue, .waits = waits, .number = entry->what.number};
     submit.nwaits = native_waits(queue, entry, waits);
-    bool fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
-    if (fallible) DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    bool host = work->kind == DRUPE_WORK_HOST, fallible = submit.nwaits > 0 || (host && !work->faults_only);
+    if (fallible || host) DRUPE_TRY(drupe_inflight_attach(queue, entry));
     bool minded = queue->base.slot->backend->takes_predecessor;
     if (queue->names.last_fallible && minded) submit.predecessor = queue->names.last_fallible;
     if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;
     submit.event = entry->event;
     submit.brief = work->brief;
+    submit.sound = work->sound || work->kind == DRUPE_WORK_FILL;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
-    drupe_event_hand_over(submit.event);
-    DRUPE_TRY(call_backend(&submit, work));
+    if (!copy_here(queue, entry, work, submit.nwaits)) {
+        drupe_event_hand_over(submit.event);
+        DRUPE_TRY(call_backend(&submit, work));
+    }
     /* Should this fail, the last fallible submission is where its cause is found. */
     if (queue->names.last_fallible && !entry->done && (minded || entry->event))
         drupe_inflight_add_wait(entry, queue->names.last_fallible);

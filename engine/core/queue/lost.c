@@ -125,6 +125,7 @@ void drupe_device_lose(drupe_device *device, const char *function, const drupe_e
         fail_first(queue, function, error);
         pthread_mutex_unlock(&queue->lock);
     }
+    atomic_store(&fresh->settled, true);
     drupe_deferred_kick();
     drupe_deferred_announce();
 }

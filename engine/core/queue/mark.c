@@ -99,6 +99,18 @@ void drupe_marks_lifted(drupe_mark *list, bool replaced)
     }
 }
 
+/* --- Hearing of what failed ------------------------------------------------------------------------------
+ */
+
+void drupe_marks_hear(drupe_queue *queue)
+{
+    const drupe_backend *backend = queue->base.slot->backend;
+    if (!atomic_exchange(&queue->base.unheard, false) || drupe_device_silent(queue->base.device)) return;
+    if (backend->queue_fault && backend->queue_fault(queue) != DRUPE_OK)
+        drupe_queue_blame(queue, queue->order.tail ? queue->order.tail->what.number : queue->proof.proven);
+    drupe_queue_settle_locked(queue, false);
+}
+
 /* --- Paying what is owed -------------------------------------------------------------------------------- */
 
 /* That it is over does not tell that it ran. */
@@ -125,6 +137,7 @@ void drupe_marks_settle_locked(drupe_queue *queue)
 {
     unsigned due = atomic_load(&queue->base.marks_due);
     while (due) {
+        drupe_marks_hear(queue);
         walk(queue);
         /* The count falls after the walk, because a thread that finds no marks owed reads them at once. If
          * the queue got another cause during the walk, the exchange fails and the walk is repeated. */

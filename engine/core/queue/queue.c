@@ -22,6 +22,7 @@ void drupe_queue_destroy(drupe_queue *queue)
         (void)status;
         queue->base.slot->backend->queue_close(queue);
     }
+    atomic_store(&queue->base.unheard, false); /* nobody is left to hear of it */
     drupe_marks_settle_locked(queue);
     drupe_inflight_forget_spares(queue);
     drupe_event_forget_spares(queue);

@@ -84,6 +84,9 @@ void drupe_event_ask_notify(drupe_event *event);
 void drupe_marks_settle(void);
 /* The same for this queue, whose lock is held. */
 void drupe_marks_settle_locked(drupe_queue *queue);
+/* If the backend has told of trouble, find the queue's cause before what is over counts as good. The queue's
+ * lock is held. */
+void drupe_marks_hear(drupe_queue *queue);
 /* Mark what this entry would have written, once: what is found out about it later, when a program may have
  * accepted or replaced the contents, counts for nothing. Its references cannot go meanwhile. Any lock may be
  * held. */

@@ -1,5 +1,6 @@
 /* Copies, fills and hints. */
 #include "core/submit/submit_room.h"
+#include <sched.h>
 #include <string.h>
 
 /* --- From a lost device ----------------------------------------------------------------------------------
@@ -12,6 +13,16 @@ static bool loss_readable(const drupe_copy_end *dst, const drupe_copy_end *src)
     if (dst->memory || !src->memory) return false;
     const drupe_device *device = src->memory->pool->device;
     return drupe_device_silent(device) && device->type == DRUPE_DEVICE_CPU;
+}
+
+/* Whether nothing that was to be written there failed with the device; else it is submitted, and refused. */
+static drupe_status loss_spared(drupe_memory *memory, drupe_refs *refs, bool *spared)
+{
+    const drupe_loss *loss = drupe_device_loss(memory->pool->device);
+    while (!atomic_load(&((drupe_loss *)loss)->settled)) sched_yield();
+    DRUPE_TRY(drupe_mark_read(memory, &refs->all.pending_failure));
+    *spared = !refs->all.pending_failure;
+    return DRUPE_OK;
 }
 
 /* Make it, at once. `event` may be NULL. */
@@ -65,7 +76,11 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     }
     work->to_host = !to.memory || to.memory->context != s->queue->base.context;
     work->from_host = !from.memory || from.memory->context != s->queue->base.context;
-    if (loss_readable(&to, &from)) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
+    bool spared = false;
+    if (loss_readable(&to, &from)) DRUPE_TRY(loss_spared(from.memory, refs, &spared));
+    if (spared) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
+    work->sound = (to.memory && from.memory) || s->sound;
+    work->here = drupe_copy_near(s->queue, work);
     if (!to.foreign && !from.foreign) {
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
         return drupe_submission_finish(s, refs, work, "copy", event);

@@ -143,8 +143,12 @@ static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *ke
         if (!drupe_valid_local(local, most[d])) {
             return drupe_error_set(DRUPE_E_INVALID,
                                    "'%s': the local size of dimension %u is %zu; it must be from 1 "
-                                   "to %llu.",
-                                   kernel->name, d, local, (unsigned long long)most[d]);
+                                   "to %llu.%s",
+                                   kernel->name, d, local, (unsigned long long)most[d],
+                                   most[d] == 1
+                                       ? " Leave the local size out: where the device has groups, they "
+                                         "are those that the program was built for."
+                                       : "");
         }
         if (!drupe_valid_division(local, range->global[d])) {
             return drupe_error_set(
@@ -388,6 +392,7 @@ drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void
     const drupe_work work = {.kind = DRUPE_WORK_HOST,
                              .brief = s && s->brief,
                              .checks_first = s && s->checks_first,
+                             .faults_only = s && s->faults_only,
                              .fn = fn,
                              .user = user};
     return drupe_submission_run(s, &work, drupe_label_host, check_host, event);

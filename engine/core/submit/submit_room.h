@@ -1,7 +1,7 @@
 /* The public submissions: what the caller gives is checked here, so that nothing below need do it.
  *
- * Files: submit.c (the steps of every submission; kernels), fast_launch.c (launches with which nothing is
- * wrong), copy.c (copies, fills, hints), bounds.c (instrumented kernels).
+ * Files: submit.c (the steps of every submission; kernels), fast.h, fast_launch.c, fast_call.c
+ * (work with which nothing is wrong), copy.c (copies, fills, hints), bounds.c (instrumented kernels).
  *
  * Owns nothing; no locks, no threads. */
 #ifndef DRUPE_CORE_SUBMIT_ROOM_H

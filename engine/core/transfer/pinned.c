@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define RING_LEAST ((size_t)4 << 20)  /* below, the ring does not get going */
+#define NEAR       ((size_t)1 << 20)  /* PoCL needs 10 us for a command, and 20 more for its end */
 #define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -82,6 +83,17 @@ static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const dru
     /* Where memory is shared without being mapped, what is the device's can be used so as well. */
     if (cpu && drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE) return WAY_DIRECT;
     return memory->kind == DRUPE_MEM_DEVICE && !cpu ? WAY_RING : WAY_DRIVER;
+}
+
+bool drupe_copy_near(drupe_queue *queue, const drupe_work *work)
+{
+    drupe_device *device = queue->base.device;
+    const drupe_backend *backend = queue->base.slot->backend;
+    /* `host` does so by itself. Layers and profiling want to see copies. */
+    if (!work->sound || work->bytes > NEAR || device->type != DRUPE_DEVICE_CPU || !backend->mem_pin ||
+        backend != queue->base.slot->base || queue->base.flags & DRUPE_QUEUE_PROFILING || drupe_check_on())
+        return false;
+    return drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE && allowed();
 }
 
 /* How many threads shall copy: those that the host device may use, as far as the bus gains by them. */

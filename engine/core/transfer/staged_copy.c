@@ -14,7 +14,9 @@
  * and the copy still ends in order. All of them keep watching while the copy lasts: being woken for each
  * piece would take longer than the piece.
  *
- * Without a ring (the memory of a CPU device) there is one piece, and the threads copy it from end to end. */
+ * Without a ring (the memory of a CPU device) there is one piece, and the threads copy it from end to end.
+ * Where no fault is to be feared (`sound`) the thread that runs the submission is one of them, and sees the
+ * end at once. */
 #include "core/transfer/transfer_room.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -61,7 +63,7 @@ struct drupe_staged_copy {
     drupe_queue *queue;     /* borrowed: of the submission */
     drupe_context *context; /* retained while there is a ring */
     char *ring;             /* its; NULL: threads alone */
-    bool to_device;
+    bool to_device, sound;
     char *dst;
     const char *src;
     size_t bytes;
@@ -93,6 +95,7 @@ drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_qu
     c->queue = queue;
     c->context = ring ? drupe_context_retain(queue->base.context) : NULL;
     c->to_device = to_device;
+    c->sound = work->sound;
     c->dst = work->dst;
     c->src = work->src;
     c->bytes = work->bytes;
@@ -239,7 +242,8 @@ static void fail_thread(drupe_job *job)
 static void hurry(drupe_pieces *pieces)
 {
     drupe_staged_copy *c = (drupe_staged_copy *)(void *)pieces;
-    for (unsigned i = 0; i < c->nthreads; i++) {
+    const unsigned itself = !c->ring && c->sound;
+    for (unsigned i = itself; i < c->nthreads; i++) {
         struct thread *thread = &c->threads[i];
         atomic_fetch_add(&c->references, 1);
         thread->copy = c;
@@ -384,11 +388,24 @@ static drupe_status cross(drupe_staged_copy *c)
     return DRUPE_OK;
 }
 
+/* One piece, of which this thread takes its share. */
+static drupe_status copy_through(drupe_staged_copy *c)
+{
+    progress p = {0};
+    struct chunk chunk;
+    unsigned idle = 0;
+    (void)plan(c, &p);
+    atomic_store(&c->opened, p.pieces);
+    while (take_chunk(c, &chunk)) copy_chunk(c, &chunk);
+    while (atomic_load(&c->pieces[0].left) && !atomic_load(&c->by.failed)) rest(&idle);
+    return atomic_load(&c->by.failed) ? drupe_error_restore(&c->by.error) : DRUPE_OK;
+}
+
 drupe_status drupe_staged_copy_run(void *user)
 {
     drupe_staged_copy *c = user;
     unsigned idle = 0;
-    drupe_status status = cross(c);
+    drupe_status status = !c->ring && c->sound ? copy_through(c) : cross(c);
     drupe_error kept = *drupe_error_last();
     pthread_mutex_lock(&c->lock); /* nothing is taken afterwards */
     atomic_store(&c->ended, true);

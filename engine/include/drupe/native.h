@@ -1,14 +1,17 @@
 /* Native functions: functions of a shared library as work of a queue.
  *
- * A call is a host function like any other: it runs on a thread of the engine, behind what was submitted to
- * its queue before, and a fault in it fails the work (drupe/fault.h). Arguments are words, which are copied:
- * addresses, and scalars by value or by address. Whose memory an address lies in the caller says; so order,
- * marks and lifetime are those of every submission. The host must be able to follow the addresses.
+ * A call is a host function, which is queued as quickly as a kernel where nothing is in its way. It runs on a
+ * thread of the engine, behind what was submitted to its queue before, and a fault in it fails the work
+ * (drupe/fault.h). Arguments are words, which are copied: addresses, and scalars by value or by address.
+ * Whose memory an address lies in the caller says; so order, marks and lifetime are those of every
+ * submission. The host must be able to follow the addresses.
  *
  * A function without a signature takes any number of addresses up to DRUPE_NATIVE_PLAIN. A library is mapped
- * as long as somebody has it or one of its functions, and as long as a call is in flight.
+ * as long as somebody has it or one of its functions, and as long as a call is in flight; where a call was
+ * the last that had it, until the next library is opened, closed or released.
  *
- * Threads: all functions may be called from any thread; a library's own code runs while it is opened. */
+ * Threads: all functions may be called from any thread. A library's own code runs in those that open, close
+ * or release one or its functions, so hold no lock that it may want. */
 #ifndef DRUPE_NATIVE_H
 #define DRUPE_NATIVE_H
 
@@ -28,7 +31,8 @@ typedef struct drupe_native_function drupe_native_function;
 DRUPE_API drupe_status drupe_native_open(const char *path, drupe_native_library **library) DRUPE_MUST_CHECK;
 DRUPE_API drupe_native_library *drupe_native_retain(drupe_native_library *library); /* NULL-safe */
 DRUPE_API void drupe_native_release(drupe_native_library *library);                 /* NULL-safe */
-/* Calls that were submitted and whose references were not dropped yet. */
+/* Calls that were submitted and whose references were not dropped yet; those of one function with the same
+ * memory that follow each other may count as one. */
 DRUPE_API size_t drupe_native_calls(const drupe_native_library *library);
 /* Take no more calls, and unload the library. DRUPE_E_BUSY while calls are in flight: try again once they are
  * over. Closing twice is DRUPE_OK. A library in which a thread has faulted stays mapped. */

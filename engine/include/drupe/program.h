@@ -18,9 +18,10 @@ typedef enum drupe_language {
     /* C text with functions `kernel void name(float *x, int n)`, which run once per work-item, with
      * get_global_id(d), get_global_size(d) and get_global_offset(d) as in OpenCL C: `host`, where the machine
      * has a C compiler (DRUPE_CC, else cc, gcc or clang). A `char` has a sign, on every processor. With the
-     * option -drupe-groups=X,Y,Z work-items run in groups of this size, with get_local_id(d) and the like,
-     * barrier() and `local` memory; `local` parameters take DRUPE_ARG_LOCAL. With -drupe-table the text has
-     * functions over ranges of work-items and a table of them (backends/host/code.h). */
+     * option -drupe-groups=X,Y,Z (Y and Z may be left out) work-items run in groups of this size, with
+     * get_local_id(d) and the like, barrier() and `local` memory; `local` parameters take DRUPE_ARG_LOCAL.
+     * With -drupe-table the text has functions over ranges of work-items and a table of them
+     * (backends/host/code.h). */
     DRUPE_LANG_C = 16
 } drupe_language;
 

@@ -41,6 +41,9 @@ typedef struct drupe_submission {
     /* A host function that fails with DRUPE_E_OUT_OF_RANGE or DRUPE_E_INVALID has written nothing: once that
      * was reported, what it was to change counts as it was. */
     bool checks_first;
+    /* The host memory of a copy is kept for it, and sure to be there: any thread may touch it. */
+    bool sound : 1;
+    bool faults_only : 1;         /* a host function that answers DRUPE_OK whenever it comes back */
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
     /* Borrowed: for each argument of a kernel the memory that its pointer lies in, where the caller has that
@@ -105,6 +108,24 @@ DRUPE_API drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_eve
 typedef drupe_status (*drupe_host_fn)(void *user);
 DRUPE_API drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user,
                                          drupe_event **event) DRUPE_MUST_CHECK;
+/* A host function over bytes of its own, of which it gets a copy. It fails by a fault alone: what it answers
+ * is not looked at. `memories` have no entry that is NULL, and `effects` of the submission has their bits. */
+typedef struct drupe_host_call {
+    drupe_host_fn fn;
+    void *bytes; /* borrowed; aligned to 16, as the copy is */
+    uint32_t size;
+    struct drupe_memory *const *memories; /* borrowed: what it works on */
+    size_t nmemories;
+    const char *name; /* borrowed; lives as long as `object` */
+    void *object;     /* borrowed: what hold() keeps for the submission, until drop() */
+    void (*hold)(void *object);
+    void (*drop)(void *object);
+} drupe_host_call;
+/* Queue a call where nothing is in its way and the backend has threads for host functions: that takes half
+ * the time of drupe_submit_host(). False: nothing has happened, and that is the way. `*status` as of a
+ * submission. Of `s` only queue, site and effects count; with anything else the answer is false. */
+DRUPE_API bool drupe_submit_host_call(const drupe_submission *s, const drupe_host_call *call,
+                                      drupe_event **event, drupe_status *status) DRUPE_MUST_CHECK;
 /* A place on the queue for work that the caller does itself, on a thread of its choice. When its turn comes
  * the event is RUNNING, and drupe_watch_turn() hands it out; the caller then does the work and ends it with
  * drupe_event_finish(). It may be failed before its turn, and fails by itself when a wait failed. */

@@ -117,10 +117,7 @@ static int members_init(drupe_py_state *state)
 static int types_init(PyObject *module, drupe_py_state *state)
 {
     for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++) {
-        PyObject *type = PyType_FromModuleAndSpec(module, specs[i], NULL);
-        if (!type) return -1;
-        state->types[i] = (PyTypeObject *)type;
-        if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
+        if (drupe_py_type_add(module, specs[i], &state->types[i]) < 0) return -1;
     }
     drupe_py_memory_init(state);
     drupe_py_ranges_init(state);

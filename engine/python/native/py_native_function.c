@@ -302,7 +302,11 @@ static int function_clear(PyObject *self)
 static void function_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    if (!drupe_py_forked()) drupe_native_function_release(function_of(self)->function);
+    if (!drupe_py_forked()) {
+        PyThreadState *thread = PyEval_SaveThread(); /* the library's destructors may run, and want the GIL */
+        drupe_native_function_release(function_of(self)->function);
+        PyEval_RestoreThread(thread);
+    }
     PyMem_Free(function_of(self)->params);
     Py_XDECREF(function_of(self)->keywords);
     Py_XDECREF(function_of(self)->library);

@@ -60,17 +60,26 @@ static void await_some(void)
     drupe_py_collect_all();
 }
 
+/* Its destructors run, and may take long or want the GIL. */
+static drupe_status close_library(PyObject *self)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    const drupe_status status = drupe_native_close(library_of(self)->library);
+    PyEval_RestoreThread(thread);
+    return status;
+}
+
 static PyObject *library_unload(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
     drupe_py_collect_all();
-    drupe_status status = drupe_native_close(library_of(self)->library);
+    drupe_status status = close_library(self);
     while (status == DRUPE_E_BUSY) {
         await_some();
         if (drupe_py_interrupted(state)) return NULL;
-        status = drupe_native_close(library_of(self)->library);
+        status = close_library(self);
     }
     if (status != DRUPE_OK) return drupe_py_raise(state, NULL);
     Py_RETURN_NONE;
@@ -90,7 +99,11 @@ static int library_traverse(PyObject *self, visitproc visit, void *arg)
 static void library_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    if (!drupe_py_forked()) drupe_native_release(library_of(self)->library);
+    if (!drupe_py_forked()) {
+        PyThreadState *thread = PyEval_SaveThread(); /* as in close_library() */
+        drupe_native_release(library_of(self)->library);
+        PyEval_RestoreThread(thread);
+    }
     drupe_py_queue_release(library_of(self)->queue);
     Py_XDECREF(library_of(self)->path);
     drupe_py_free(self, DRUPE_PY_TYPE_NativeLibrary);

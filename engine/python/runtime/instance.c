@@ -21,6 +21,17 @@ drupe_py_state *drupe_py_state_of_pair(PyObject *a, PyObject *b)
     return NULL;
 }
 
+int drupe_py_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **kept)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    const int result = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
+    if (kept)
+        *kept = (PyTypeObject *)type;
+    else
+        Py_XDECREF(type);
+    return result;
+}
+
 /* Instances alive, for leak tests. Not in the module's state, which types cannot reach any more when the
  * interpreter ends and their last instances go. */
 static Py_ssize_t live_instances[DRUPE_PY_TYPE_COUNT];

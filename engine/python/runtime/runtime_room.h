@@ -148,6 +148,8 @@ void drupe_py_free(PyObject *self, drupe_py_type type);
 /* tp_traverse of types that hold no other Python objects. */
 int drupe_py_traverse(PyObject *self, visitproc visit, void *arg);
 
+/* Add a type to the module: 0, or -1 with an exception. `kept` receives a reference, unless it is NULL. */
+int drupe_py_type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **kept);
 /* The module whose instances these are; before the first one. */
 void drupe_py_instances_open(struct PyModuleDef *def);
 /* How many of a type live. */

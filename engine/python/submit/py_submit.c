@@ -63,11 +63,22 @@ bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writabl
     return true;
 }
 
+/* Whether all of a buffer's memory is sure to be there: not what ctypes made of an address, or a file that is
+ * mapped and may be shorter by now. */
+static bool end_sound(const drupe_py_copy_end *end)
+{
+    PyObject *owner = end->keepalive ? end->keepalive->view.obj : NULL;
+    if (owner && PyMemoryView_Check(owner)) owner = PyMemoryView_GET_BUFFER(owner)->obj;
+    if (!end->keepalive || !owner) return !end->keepalive;
+    return PyBytes_CheckExact(owner) || PyByteArray_CheckExact(owner) ||
+           strcmp(Py_TYPE(owner)->tp_name, "numpy.ndarray") == 0;
+}
+
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
                    drupe_py_copy_end *dst, drupe_py_copy_end *src, size_t nbytes, drupe_event **event)
 {
     drupe_keep keeps[2];
-    drupe_submission submission = {.queue = queue, .keeps = keeps};
+    drupe_submission submission = {.queue = queue, .keeps = keeps, .sound = end_sound(dst) && end_sound(src)};
     void *to = dst->pointer, *from = src->pointer;
     if (waits) {
         submission.waits = waits->events;

@@ -121,8 +121,5 @@ static PyType_Spec guard_spec = {
 
 int drupe_py_import_guard_init(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &guard_spec, NULL);
-    int result = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
-    Py_XDECREF(type);
-    return result;
+    return drupe_py_type_add(module, &guard_spec, NULL);
 }

@@ -64,8 +64,5 @@ static PyType_Spec lender_spec = {
 
 int drupe_py_lender_init(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &lender_spec, NULL);
-    int result = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
-    Py_XDECREF(type);
-    return result;
+    return drupe_py_type_add(module, &lender_spec, NULL);
 }

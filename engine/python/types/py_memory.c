@@ -315,7 +315,7 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     size_t nbytes = ((drupe_py_memory *)self)->nbytes;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
     drupe_event *event = NULL;
-    drupe_submission submission = {.queue = queue};
+    drupe_submission submission = {.queue = queue, .sound = true};
     if (!bytes) return NULL;
     bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_py_memory_pointer(self),
                                   nbytes, &event) == DRUPE_OK;

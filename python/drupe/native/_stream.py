@@ -313,19 +313,20 @@ class OffloadArray:
 
     def update_device(self):
         """Queue the copy from the host part to the device part. The host part is not to be written until sync()."""
-        if self.nbytes:
+        if self._device.size:
             self.stream.queue.copy(self._device, self._bytes())
 
     def update_host(self):
         """Queue the copy from the device part to the host part, which holds it after sync(). The array itself."""
         if self.array is None:
             self.array = numpy.empty(self.shape, self.dtype, self.order)
-        if self.nbytes:
+        if self._device.size:
             self.stream.queue.copy(self._bytes(), self._device)
         return self
 
     def _bytes(self):
-        return self.array.reshape(-1, order="A").view(numpy.uint8)
+        array = self.array if self.order == "C" else self.array.T
+        return array if array.flags.c_contiguous else self.array.reshape(-1, order="A").view(numpy.uint8)
 
     def assign_stream(self, stream):
         """Go on in another stream of the same device, behind what the present one has by now."""

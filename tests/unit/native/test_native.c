@@ -151,6 +151,36 @@ static void closing_waits_for_calls(void **state)
     drupe_native_function_release(wait);
 }
 
+/* What is alike, what is not, and what takes the other way (a label), in one line. */
+static void calls_of_all_kinds_are_counted_until_they_are_over(void **state)
+{
+    (void)state;
+    drupe_native_function *wait = function_of("wait_for", DRUPE_DTYPE_NONE, NULL, 0),
+                          *plain = function_of("add_plain", DRUPE_DTYPE_NONE, NULL, 0);
+    int32_t open = 0;
+    double *x = drupe_memory_pointer(memory), half = 0.5;
+    drupe_native_arg number = {.words = {N, 0}, .inside = true}, real_arg = {.inside = true},
+                     first = {.words = {(uintptr_t)&open, 0}};
+    memcpy(real_arg.words, &half, sizeof half);
+    const drupe_native_arg args[] = {number, real_arg, {.words = {(uintptr_t)x, 0}, .memory = memory}};
+    assert_int_equal(run(wait, &first, 1, NULL, NULL), DRUPE_OK);
+    const drupe_submission named = {.queue = queue, .label = "add once more"};
+    const drupe_native_call call = {.function = plain, .args = args, .count = 3};
+    for (int i = 0; i < 4; i++) assert_int_equal(run(plain, args, 3, NULL, NULL), DRUPE_OK);
+    assert_int_equal(drupe_native_submit(&named, &call, NULL), DRUPE_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(run(plain, args, 3, NULL, NULL), DRUPE_OK);
+    assert_in_range(drupe_native_calls(library), 3, 9);
+    drupe_native_function_release(plain); /* the calls have it */
+    drupe_native_function_release(wait);
+    assert_int_equal(drupe_native_close(library), DRUPE_E_BUSY);
+    __atomic_store_n(&open, 1, __ATOMIC_RELEASE);
+    assert_int_equal(drupe_queue_wait(queue, DRUPE_FOREVER), DRUPE_OK);
+    drupe_queue_collect(queue);
+    assert_int_equal(drupe_native_calls(library), 0);
+    for (int i = 0; i < N; i++) assert_true(x[i] == 4.0);
+    assert_int_equal(drupe_native_close(library), DRUPE_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +188,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(small_results_are_their_own_size, open_all, close_all),
         cmocka_unit_test_setup_teardown(wrong_calls_are_refused, open_all, close_all),
         cmocka_unit_test_setup_teardown(closing_waits_for_calls, open_all, close_all),
+        cmocka_unit_test_setup_teardown(calls_of_all_kinds_are_counted_until_they_are_over, open_all,
+                                        close_all),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     (void)drupe_library_close(DRUPE_FOREVER);

@@ -322,8 +322,8 @@ def _dec(array, index, value):
     return old
 
 
-def _nanmax(array, index, value):
-    """The larger one, where a NaN is less than all numbers."""
+def _nan_extreme(array, index, value, larger):
+    """The larger or the smaller one, where a NaN gives way to all numbers."""
     ref = kapi.AtomicRef(array, index)
     expected = kapi.PrivateArray(1, array.dtype)
     expected[0] = ref.load()
@@ -331,21 +331,17 @@ def _nanmax(array, index, value):
     done = False
     while not done:
         old = expected[0]
-        done = ref.compare_exchange(expected, value if math.isnan(old) or value > old else old)
+        better = value > old if larger else value < old
+        done = ref.compare_exchange(expected, value if math.isnan(old) or better else old)
     return old
+
+
+def _nanmax(array, index, value):
+    return _nan_extreme(array, index, value, True)
 
 
 def _nanmin(array, index, value):
-    """The smaller one, where a NaN is more than all numbers."""
-    ref = kapi.AtomicRef(array, index)
-    expected = kapi.PrivateArray(1, array.dtype)
-    expected[0] = ref.load()
-    old = expected[0]
-    done = False
-    while not done:
-        old = expected[0]
-        done = ref.compare_exchange(expected, value if math.isnan(old) or value < old else old)
-    return old
+    return _nan_extreme(array, index, value, False)
 
 
 def _compare_and_swap(array, old, value):
