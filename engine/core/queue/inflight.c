@@ -18,8 +18,6 @@
 #define POLL_EVERY  8u
 #define POLL_SELDOM 64u /* a multiple of it: while few bytes are kept alive */
 #define POLL_BYTES  (1u << 20)
-#define REAP_MOST   16u   /* of an out-of-order queue, where each has to be looked at */
-#define REAP_MANY   1024u /* of an in-order queue: nobody's submission is to take long */
 
 /* Out of the list, or NULL. Only the holder of the lock takes records. */
 static drupe_inflight *pop_spare(drupe_queue *queue)
@@ -296,7 +294,7 @@ static bool all_unproven(const drupe_queue *queue, poll_walk *walk)
 
 /* The last entry of the finished beginning, or NULL; looking at `most` that were not. `gap`: silent work
  * that nothing has proven yet. */
-static drupe_inflight *finished_until(drupe_queue *queue, size_t most, bool hasty)
+drupe_inflight *drupe_inflight_finished(drupe_queue *queue, size_t most, bool hasty)
 {
     drupe_inflight *cut = queue->order.looked, *entry = drupe_inflight_unlooked(queue);
     poll_walk walk = {.span = SPAN, .hasty = hasty, .ticks = &queue->polling.ticks};
@@ -326,37 +324,33 @@ static drupe_inflight *finished_until(drupe_queue *queue, size_t most, bool hast
     return cut;
 }
 
-drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty)
+drupe_inflight *drupe_inflight_cut(drupe_queue *queue, drupe_inflight *last, size_t most)
 {
-    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->order.count);
-    queue->polling.ticks = 0;
-    if (atomic_load_explicit(&queue->base.unheard, memory_order_acquire)) drupe_marks_hear(queue);
-    drupe_inflight *cut = finished_until(queue, most, hasty), *list = queue->order.head;
-    if (!cut) return NULL;
-    drupe_marks_settle_locked(queue);
+    drupe_inflight *list = queue->order.head;
     if (!queue->polling.ticks) queue->polling.ticks = drupe_ticks();
     uint64_t now = queue->polling.ticks;
     for (drupe_inflight *entry = list;; entry = entry->next) {
         drupe_names_forget(queue, entry);
         if (!entry->event) drupe_trace_end_at(entry->what.number, DRUPE_TRACE_PASSED, now);
         count(queue, -1);
-        if (--most == 0) cut = entry;
+        if (--most == 0) last = entry;
         if (entry == queue->order.looked) queue->order.looked = NULL;
-        if (entry == cut) break;
+        if (entry == last) break;
     }
-    queue->order.head = cut->next;
+    queue->order.head = last->next;
     if (!queue->order.head) {
         queue->order.tail = NULL;
         queue->proof.unmarked = queue->proof.unmarked_bytes = 0;
     }
-    cut->next = NULL;
+    last->next = NULL;
     return list;
 }
 
 bool drupe_inflight_look(drupe_queue *queue, size_t most)
 {
     queue->polling.ticks = 0;
-    drupe_inflight *entry = drupe_inflight_unlooked(queue), *cut = finished_until(queue, most, false);
+    drupe_inflight *entry = drupe_inflight_unlooked(queue),
+                   *cut = drupe_inflight_finished(queue, most, false);
     if (cut == queue->order.looked) return false;
     uint64_t now = drupe_ticks();
     size_t found = 1;
@@ -369,9 +363,8 @@ bool drupe_inflight_look(drupe_queue *queue, size_t most)
 }
 
 /* `known`: the first is over. */
-static bool time_to_look(drupe_queue *queue, bool known)
+static bool time_to_look(drupe_queue *queue, bool known, bool small)
 {
-    bool small = queue->polling.unlooked_bytes < POLL_BYTES;
     if (++queue->polling.polls % (known ? POLL_KNOWN : POLL_EVERY) && !(known && !small)) return false;
     bool seldom = queue->base.slot->backend->state_waits && !drupe_queue_unordered(queue) && small && !known;
     if (seldom && queue->polling.polls % POLL_SELDOM) return false;
@@ -379,17 +372,15 @@ static bool time_to_look(drupe_queue *queue, bool known)
     return true;
 }
 
-drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes)
+bool drupe_inflight_due(drupe_queue *queue, size_t bytes, bool *small)
 {
     drupe_inflight *head = queue->order.head;
     queue->polling.ticks = 0;
     queue->polling.unlooked_bytes += bytes;
-    if (!head) return NULL;
+    if (!head) return false;
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
-    bool small = queue->polling.unlooked_bytes < POLL_BYTES;
-    if (!time_to_look(queue, known)) return NULL;
-    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
-    return drupe_inflight_reap(queue, REAP_MANY, small);
+    *small = queue->polling.unlooked_bytes < POLL_BYTES;
+    return time_to_look(queue, known, *small);
 }
 
 void drupe_keeps_drop(const drupe_keep *keeps, size_t count)

@@ -152,11 +152,24 @@ void drupe_queue_blame(drupe_queue *queue, uint64_t number);
 /* Push what was submitted to the hardware. */
 void drupe_queue_flush_locked(drupe_queue *queue);
 
-/* Look at what is over, in order, and detach it: of an in-order queue at most `most`. `hasty`: an entry that
- * none has answered for is asked another time. The caller drops the list after unlocking. */
+/* Of an in-order queue, the last of what is over, of at most `most` from the first; NULL: none is. `hasty`:
+ * an entry that none has answered for is asked another time. */
+drupe_inflight *drupe_inflight_finished(drupe_queue *queue, size_t most, bool hasty);
+/* Take the entries up to `last`, but at most `most`, out of the queue. */
+drupe_inflight *drupe_inflight_cut(drupe_queue *queue, drupe_inflight *last, size_t most);
+/* Whether it is time to look, before a submission that keeps `bytes` alive; `small`: little is kept alive. */
+bool drupe_inflight_due(drupe_queue *queue, size_t bytes, bool *small);
+
+/* --- reap.c */
+
+/* Look at what is over, in order, and detach it: of an in-order queue at most `most`; `hasty` as above. The
+ * caller drops the list after unlocking. */
 drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty);
 /* Some of that, if it is time to look. The next submission keeps `bytes` alive. */
 drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
+
+/* --- inflight.c */
+
 /* The same without detaching: only the trace is told. Of an in-order queue. True: there may be more. */
 bool drupe_inflight_look(drupe_queue *queue, size_t most);
 /* Of an in-order queue: what no look has told to be over yet. */

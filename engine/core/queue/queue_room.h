@@ -74,11 +74,7 @@ void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
 /* Have the waiter woken when it is over; harmless when called again. */
 void drupe_event_ask_notify(drupe_event *event);
 
-/* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
- *
- * Work that does not run, or fails, leaves what it would have written as it was, which is nobody's result.
- * The handles are marked with the cause, before anybody is told of it; reading or computing from them is
- * refused until something replaces all of their bytes. Without a queue's lock, unless told otherwise. */
+/* --- reap.c: what has to be known before anything of a queue counts as good --------------- */
 
 /* Mark what all queues owe. Before anybody is told of a failure and before marks are looked at. */
 void drupe_marks_settle(void);
@@ -87,6 +83,13 @@ void drupe_marks_settle_locked(drupe_queue *queue);
 /* If the backend has told of trouble, find the queue's cause before what is over counts as good. The queue's
  * lock is held. */
 void drupe_marks_hear(drupe_queue *queue);
+
+/* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
+ *
+ * Work that does not run, or fails, leaves what it would have written as it was, which is nobody's result.
+ * The handles are marked with the cause, before anybody is told of it; reading or computing from them is
+ * refused until something replaces all of their bytes. Without a queue's lock, unless told otherwise. */
+
 /* Mark what this entry would have written, once: what is found out about it later, when a program may have
  * accepted or replaced the contents, counts for nothing. Its references cannot go meanwhile. Any lock may be
  * held. */
@@ -95,6 +98,9 @@ void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause);
  * queue's lock is held. */
 drupe_mark *drupe_marks_lift(const drupe_inflight *entry);
 void drupe_marks_lifted(drupe_mark *list, bool replaced);
+
+/* --- mark_read.c */
+
 /* As drupe_memory_contents(), for a submission that reads. While the failure is unreported the answer is
  * DRUPE_OK, and an empty `*pending_failure` receives the cause, retained: the submission is made and fails.
  */
