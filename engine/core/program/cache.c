@@ -402,7 +402,8 @@ void drupe_cache_add(drupe_program *program, drupe_language language, const drup
     if (dropped) job_free(dropped);
 }
 
-/* Bytes cost nothing to write, so they do not wait behind what waits for a device at rest. */
+/* Bytes cost nothing to write, so they do not wait behind what waits for a device at rest. Where many wait
+ * nevertheless, the writer waits for a driver, and more of them are not kept. */
 void drupe_cache_bytes_add(const void *key, size_t key_size, const void *bytes, size_t size)
 {
     int fd = folder_get();
@@ -413,7 +414,7 @@ void drupe_cache_bytes_add(const void *key, size_t key_size, const void *bytes, 
     drupe_text_append(&one->bytes, bytes, size);
     bool good = name_bytes(key, key_size, &one->where, &one->key) && !one->bytes.failed;
     pthread_mutex_lock(&cache.lock);
-    good = good && drupe_service_start(&cache.writer) == DRUPE_OK;
+    good = good && cache.njobs < 2 * JOBS_MOST && drupe_service_start(&cache.writer) == DRUPE_OK;
     if (good) {
         one->next = cache.jobs;
         if (!cache.jobs) cache.jobs_end = &one->next;

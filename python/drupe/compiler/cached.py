@@ -114,8 +114,9 @@ def _found(key, function, target):
 
 def _check_types(text, entry):
     """TypeError where an entry is not what _keep() writes."""
+    numbers = [entry["cost"], text.item_bytes, *([] if text.room is None else [text.room])]
     for kind, values in ((str, (text.text, text.name, text.form)), (tuple, (text.params, *text.params)),
-                         (int, (entry["cost"], text.item_bytes, text.room or 0)), (bool, (entry["failures"],))):
+                         (int, numbers), (bool, [entry["failures"]]), (list, [entry["written"]])):
         if any(type(one) is not kind for one in values):
             raise TypeError(values)
 

@@ -17,8 +17,8 @@ from drupe.compiler.source import Lines
 
 # Where functions and types are looked for that do not know where they are from.
 _HOMES = ("builtins", "math", "cmath", "numpy", "drupe.array", "drupe.kernel_api", "scipy.special")
-_OWN_WAYS = ("__eq__", "__ne__", "__hash__", "__bool__", "__int__", "__index__", "__trunc__", "__float__", "__complex__",
-             "__len__", "__iter__", "__getattribute__", "__class__", "__name__")
+_OWN_WAYS = ("__eq__", "__ne__", "__hash__", "__bool__", "__int__", "__index__", "__trunc__", "__len__", "__iter__",
+             "__getattribute__", "__class__", "__name__")
 
 
 class Inexact(Exception):

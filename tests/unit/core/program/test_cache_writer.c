@@ -126,6 +126,22 @@ static void the_oldest_of_too_many_is_dropped(void **state)
     test_compiler.build_us = 2000;
 }
 
+static void too_many_bytes_are_dropped(void **state)
+{
+    (void)state;
+    char key[32];
+    hold_at_binary("first");
+    for (int i = 0; i < 500; i++) {
+        snprintf(key, sizeof key, "number %d", i);
+        drupe_cache_bytes_add(key, strlen(key), "bytes", 5);
+    }
+    go_on();
+    assert_int_equal(info().entries, 1 + 128);
+    drupe_cache_bytes_add("one more", 8, "bytes", 5);
+    OK(drupe_cache_flush(20 * SECOND));
+    assert_int_equal(info().entries, 1 + 129);
+}
+
 static void who_waits_for_the_writer_has_a_deadline(void **state)
 {
     (void)state;
@@ -361,6 +377,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_oldest_of_too_many_is_dropped),
+        TEST(too_many_bytes_are_dropped),
         TEST(who_waits_for_the_writer_has_a_deadline),
         TEST(without_a_thread_programs_are_built_all_the_same),
         TEST(programs_of_many_kernels_are_for_who_waits_only),
