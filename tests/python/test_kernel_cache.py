@@ -406,6 +406,21 @@ def test_globals_are_watched(on_host):
     """)
 
 
+def test_builtins_that_globals_hide_later(on_host):
+    """In the process that has launched it, whether the passes have run or not; and back again."""
+    on_host(f"""
+        text = {KERNEL.replace("VALUE", "abs(4.0)")!r}
+        for count in (2, 0):
+            names, before = define(text), len(ran)
+            kernel = names["k"]
+            assert launched(kernel) == launched(kernel) == [4] * 4
+            names["abs"] = math.sqrt
+            assert launched(kernel) == launched(kernel) == [2] * 4
+            del names["abs"]
+            assert launched(kernel) == [4] * 4 and len(ran) == before + count
+    """)
+
+
 def test_threads(process):
     process(f"""
         text = "def f(x):\\n    return x + 1\\n" + {KERNEL.replace("VALUE", "f(2)")!r}

@@ -171,7 +171,7 @@ static PyMethodDef launcher_methods[] = {
          "room=None, item_bytes=0)\n--\n\n"
          "From now on a drupe.Kernel serves calls with arguments and a space of these kinds, on the device\n"
          "of the arrays, as long as what is watched, (dict, name, value) or (cell, name, value), is the\n"
-         "same. plan says what each parameter of the kernel is: (\"pointer\", path), (\"shape\", path, "
+         "same; NotImplemented stands for no value. plan says what each parameter of the kernel is: (\"pointer\", path), (\"shape\", path, "
          "dim),\n"
          "(\"stride\", path, dim) in elements, (\"value\", path, dtype), (\"local\", path), "
          "(\"global_size\",\n"

@@ -85,7 +85,9 @@ def _glance(function, name):
         return None
     if isinstance(value, launch.DeviceFunction):
         value = value.py_func
-    return value.__code__.co_code.hex() if isinstance(value, pytypes.FunctionType) else reads.plain_fact(value)
+    if isinstance(value, pytypes.FunctionType):
+        return value.__code__.co_code.hex()
+    return reads.plain_fact(value) or reads.steady_name(value)
 
 
 def _numpy():

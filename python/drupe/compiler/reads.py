@@ -12,7 +12,7 @@ import sys
 import types as pytypes
 
 from drupe.compiler import types
-from drupe.compiler.names import STEADY, looked_up, may_change
+from drupe.compiler.names import STEADY, looked_up, may_change, watched
 from drupe.compiler.source import Lines
 
 # Where functions and types are looked for that do not know where they are from.
@@ -57,8 +57,7 @@ class Reader:
 
     def name(self, function, name):
         owner, value = looked_up(function, name)
-        if owner is not None:
-            self.watched.append((owner, name, value))
+        self.watched.append(watched(function, name, owner, value))
         return self.fact(value)
 
     def attribute(self, thing, name):
