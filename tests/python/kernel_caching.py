@@ -27,10 +27,11 @@ BEGIN = """
     def launched(kernel, *args, dtype="float64", space=drupe.Range(4)):
         "What it writes; then what is to be kept has been written."
         out = da.zeros(4, dtype=dtype, device=place)
-        drupe.call_kernel(kernel, space, out, *args)
-        values = out.asnumpy().tolist()
-        _engine._cache_flush(60)
-        return values
+        try:
+            drupe.call_kernel(kernel, space, out, *args)
+            return out.asnumpy().tolist()
+        finally:
+            _engine._cache_flush(60)
 
     def passes_of(function, *args, **named):
         before = len(ran)
