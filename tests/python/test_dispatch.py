@@ -255,6 +255,18 @@ def test_watched_globals(program, queue):
     assert call(kernel, Range(1), a, a, a)
 
 
+def test_names_that_have_no_value_are_watched(program, queue):
+    names, value = {}, object()
+    kernel = Kernel(program.add, ADD, watched=[(names, "max", NotImplemented)])
+    a = floats(queue, 1)
+    assert not call(kernel, Range(1), a, a, a) and call(kernel, Range(1), a, a, a)
+    names["max"] = value
+    with pytest.raises(RuntimeError, match="no entry"):
+        call(kernel, Range(1), a, a, a)
+    del names["max"]
+    assert call(kernel, Range(1), a, a, a) and len(kernel._launcher.entries) == 1
+
+
 def test_watched_cells(program, queue):
     value = object()
 

@@ -1,74 +1,20 @@
 """What the passes made of a kernel comes from the disk cache in the next process, if all that they read is the same."""
 import os
 import re
-import textwrap
 
 import pytest
-
-BEGIN = """
-    import collections, enum, json, linecache, math, os, sys, threading, types
-    import numpy
-    import drupe, drupe.array as da
-    from drupe import _engine
-    from drupe.compiler import cached, launch, passes
-
-    ran = []  # the kernels that went through the passes
-    run_passes = passes.run
-    passes.run = lambda function, target: (ran.append(function.__name__), run_passes(function, target))[1]
-    place = os.environ["PLACE"]
-
-    def define(text, name="<cell>"):
-        "The names that a text defines, as a new cell would."
-        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-        names = {"__name__": "cell", "drupe": drupe, "numpy": numpy, "math": math}
-        exec(compile(text, name, "exec"), names)
-        return names
-
-    def module(name, text):
-        sys.modules[name] = made = types.ModuleType(name)
-        made.__dict__.update(define(text, name), __name__=name)
-
-    def launched(kernel, *args, dtype="float64", space=drupe.Range(4)):
-        "What it writes; then what is to be kept has been written."
-        out = da.zeros(4, dtype=dtype, device=place)
-        drupe.call_kernel(kernel, space, out, *args)
-        values = out.asnumpy().tolist()
-        _engine._cache_flush(60)
-        return values
-
-    def passes_of(function, *args, **named):
-        before = len(ran)
-        function(*args, **named)
-        return len(ran) - before
-"""
-KERNEL = """
-@drupe.kernel
-def k(item, out):
-    out[item.get_id(0)] = VALUE
-"""
-
-
-def _runner(fresh, folder, place):
-    def run(text, begin=BEGIN, **environment):
-        settings = {"DRUPE_CACHE": "1", "DRUPE_CACHE_DIR": str(folder / "cache"), "PLACE": place,
-                    "PYTHONPATH": str(folder), **environment}
-        result = fresh(textwrap.dedent(begin) + textwrap.dedent(text), **settings)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-
-    return run
-
+from kernel_caching import KERNEL, runner
 
 @pytest.fixture
 def process(fresh, tmp_path, device):
     """Run text in a process with a cache of its own; what it prints."""
-    return _runner(fresh, tmp_path, device.filter_string)
+    return runner(fresh, tmp_path, device.filter_string)
 
 
 @pytest.fixture
 def on_host(fresh, tmp_path):
     """The same on `host`, where the device makes no difference."""
-    return _runner(fresh, tmp_path, "host")
+    return runner(fresh, tmp_path, "host")
 
 
 # --- Another process ---------------------------------------------------------------------------------------
@@ -457,6 +403,21 @@ def test_globals_are_watched(on_host):
         assert launched(kernel) == [24] * 4 and len(ran) == before + 2
         names["N"], sys.modules["helper"].M = 3, 10
         assert launched(kernel) == [13] * 4
+    """)
+
+
+def test_builtins_that_globals_hide_later(on_host):
+    """In the process that has launched it, whether the passes have run or not; and back again."""
+    on_host(f"""
+        text = {KERNEL.replace("VALUE", "abs(4.0)")!r}
+        for count in (2, 0):
+            names, before = define(text), len(ran)
+            kernel = names["k"]
+            assert launched(kernel) == launched(kernel) == [4] * 4
+            names["abs"] = math.sqrt
+            assert launched(kernel) == launched(kernel) == [2] * 4
+            del names["abs"]
+            assert launched(kernel) == [4] * 4 and len(ran) == before + count
     """)
 
 

@@ -47,6 +47,7 @@ static struct cache {
     uint64_t seen, since; /* the last activity that the writer saw, and when */
     bool asked;           /* the environment was read */
     int folder;
+    uint64_t room; /* bytes that may be written before the folder is looked through again */
     drupe_cache_info known;
     _Atomic(uint64_t) builds;  /* that have ended */
     _Atomic(uint32_t) running; /* builds */
@@ -97,6 +98,7 @@ static void settle_locked(void)
     drupe_error kept = *drupe_error_last();
     cache.asked = true;
     cache.known.limit = limit_of_environment();
+    cache.room = 0;
     cache.known.on = false;
     cache.known.reason[0] = '\0';
     bool named = folder_name(cache.known.folder, sizeof cache.known.folder);
@@ -241,6 +243,23 @@ static uint64_t activity_now(void)
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
+/* Keep to the limit, of which an eighth is free afterwards. To look through a folder of many small entries
+ * takes longer than to write one, so it is done again after a sixty-fourth of the limit: what other processes
+ * have written meanwhile is counted then. */
+static void keep_to(uint64_t limit, int fd, size_t written)
+{
+    uint64_t all = 0, most = limit - limit / 8, step = limit / 64;
+    pthread_mutex_lock(&cache.lock);
+    const bool room = written <= cache.room;
+    cache.room -= room ? written : 0;
+    pthread_mutex_unlock(&cache.lock);
+    if (room) return;
+    const bool known = drupe_cache_make_room(fd, limit, NULL, &all) == DRUPE_OK && all < most;
+    pthread_mutex_lock(&cache.lock);
+    cache.room = !known ? 0 : most - all < step ? most - all : step;
+    pthread_mutex_unlock(&cache.lock);
+}
+
 static drupe_status write_record(int fd, const char *name, const drupe_record *record)
 {
     void *bytes;
@@ -255,10 +274,8 @@ static drupe_status write_record(int fd, const char *name, const drupe_record *r
             ? drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size)
             : drupe_file_replace(fd, name, &part, 1);
     free(bytes);
-    if (status != DRUPE_OK) return status;
-    status = drupe_cache_make_room(fd, limit, NULL);
-    (void)status; /* there is room with the next entry */
-    return DRUPE_OK;
+    if (status == DRUPE_OK) keep_to(limit, fd, size);
+    return status;
 }
 
 static drupe_status store_bytes(const job *one, int fd)
@@ -402,7 +419,8 @@ void drupe_cache_add(drupe_program *program, drupe_language language, const drup
     if (dropped) job_free(dropped);
 }
 
-/* Bytes cost nothing to write, so they do not wait behind what waits for a device at rest. */
+/* Bytes cost nothing to write, so they do not wait behind what waits for a device at rest. Where many wait
+ * nevertheless, the writer waits for a driver, and more of them are not kept. */
 void drupe_cache_bytes_add(const void *key, size_t key_size, const void *bytes, size_t size)
 {
     int fd = folder_get();
@@ -413,7 +431,7 @@ void drupe_cache_bytes_add(const void *key, size_t key_size, const void *bytes, 
     drupe_text_append(&one->bytes, bytes, size);
     bool good = name_bytes(key, key_size, &one->where, &one->key) && !one->bytes.failed;
     pthread_mutex_lock(&cache.lock);
-    good = good && drupe_service_start(&cache.writer) == DRUPE_OK;
+    good = good && cache.njobs < 2 * JOBS_MOST && drupe_service_start(&cache.writer) == DRUPE_OK;
     if (good) {
         one->next = cache.jobs;
         if (!cache.jobs) cache.jobs_end = &one->next;
@@ -558,7 +576,7 @@ drupe_status drupe_cache_clear(uint64_t *bytes)
     int fd;
     if (bytes) *bytes = 0;
     DRUPE_TRY(folder_for_user(&fd));
-    drupe_status status = drupe_cache_make_room(fd, 0, bytes);
+    drupe_status status = drupe_cache_make_room(fd, 0, bytes, NULL);
     close(fd);
     return status;
 }

@@ -75,7 +75,7 @@ static bool is_record(int folder, const char *name)
                                              memcmp(begin, nothing, sizeof begin) == 0);
 }
 
-drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
+drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed, uint64_t *left)
 {
     drupe_file_entry *entries;
     size_t nentries;
@@ -83,8 +83,8 @@ drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
     DRUPE_TRY(drupe_folder_list(folder, &entries, &nentries));
     int64_t stale = (int64_t)time(NULL) * SECOND_NS - STALE_NS;
     for (size_t i = 0; i < nentries; i++) {
-        bool left = is_unfinished(entries[i].name) && (entries[i].used < stale || !limit);
-        if (left && unlinkat(folder, entries[i].name, 0) == 0) gone += entries[i].bytes;
+        bool unfinished = is_unfinished(entries[i].name) && (entries[i].used < stale || !limit);
+        if (unfinished && unlinkat(folder, entries[i].name, 0) == 0) gone += entries[i].bytes;
         if (!drupe_cache_is_entry(entries[i].name) || !is_record(folder, entries[i].name))
             entries[i].name[0] = '\0'; /* somebody else's: it takes no room of ours */
         else
@@ -98,5 +98,6 @@ drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed)
     }
     drupe_folder_list_free(entries, nentries);
     if (freed) *freed = gone;
+    if (left) *left = all;
     return DRUPE_OK;
 }

@@ -134,8 +134,9 @@ bool drupe_cache_is_ours(const char *name);
 /* Have backup programs leave the folder out. */
 void drupe_cache_mark(int folder);
 /* Remove what was used longest ago until an eighth of the limit is free (0: all), and what killed processes
- * left; files of others stay. The bytes of that, or NULL. */
-drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed) DRUPE_MUST_CHECK;
+ * left; files of others stay. The bytes of that, and of the entries that remain, or NULL. */
+drupe_status drupe_cache_make_room(int folder, uint64_t limit, uint64_t *freed,
+                                   uint64_t *left) DRUPE_MUST_CHECK;
 
 /* --- cache.c -------------------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  *
  * Where: DRUPE_CACHE_DIR, else $XDG_CACHE_HOME/drupe, else ~/.cache/drupe. DRUPE_CACHE=0 switches it off. It
  * holds at most DRUPE_CACHE_SIZE bytes (a number, or one with K, M or G; 256M), of which the ones used
- * longest ago give way. Only a folder of this user that nobody else may write to is used. Kernels and scripts
- * share it.
+ * longest ago give way (each of several processes that write may overlook a sixty-fourth of that). Only a
+ * folder of this user that nobody else may write to is used. Kernels and scripts share it.
  *
  * An entry is found by the whole of what decides a build (source, options, constants, device, driver,
  * versions), which is recorded in it and compared, and it carries a checksum: damage or a collision is a

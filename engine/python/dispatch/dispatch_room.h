@@ -102,7 +102,7 @@ typedef struct drupe_py_entry {
     drupe_py_kernel *kernel; /* this and all up to the next blank line: retained */
     drupe_device *device;
     drupe_context *context;
-    PyObject *watched;  /* tuple of (dict, name, value), or (cell, name, value) */
+    PyObject *watched;  /* tuple of (dict, name, value), or (cell, name, value); NotImplemented: nothing */
     PyObject *failures; /* the Array that the kernel notes failures in, or NULL */
     PyObject *told;     /* dict: what there is to be told of it */
 

@@ -24,6 +24,8 @@ static bool watched_holds(const drupe_py_entry *entry)
         else
             now = PyDict_GetItemWithError(holder, PyTuple_GET_ITEM(one, 1)); /* borrowed: never followed */
         if (now == PyTuple_GET_ITEM(one, 2)) continue;
+        if (!now && PyTuple_GET_ITEM(one, 2) == Py_NotImplemented && !PyErr_Occurred())
+            continue; /* it is to have no value */
         if (PyErr_Occurred()) (void)drupe_py_forgive();
         return false;
     }

@@ -82,7 +82,7 @@ def _of_known(low, owner, name):
     found = getattr(thing, name, _ABSENT)
     if found is _ABSENT:
         raise KernelError("DK011", "%s has no attribute %r." % (owner, name), _instead(thing, name))
-    low.unit.read.append((thing, name))
+    low.unit.read.append((thing, name, found))
     if may_change(thing):
         low.unit.watched.append((vars(thing), name, found))
     return low.known_value(found)

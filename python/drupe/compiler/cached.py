@@ -1,7 +1,8 @@
 """What the passes made of a kernel, in the disk cache: the next process launches it without them.
 
 An entry is found by what is known without the passes, tells what they read (reads.py), and counts where all of that
-is the same now. What cannot be told exactly is not kept.
+is the same now. What cannot be told exactly is not kept. Objects of the user are asked, which may raise anything: then
+there is no entry, and what is wrong with them is said by the passes.
 """
 import importlib.util
 import json
@@ -13,8 +14,7 @@ from drupe import _engine
 from drupe.compiler import launch, reads
 from drupe.compiler.variants import Text, Variant
 
-_FORMAT = 1
-_BAD = (reads.Inexact, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
+_FORMAT = 2
 
 
 def variant(function, target):
@@ -57,18 +57,23 @@ def _key(function, target):
     if not plain or _compiler is None or not _engine._cache_is_on():
         return None
     code, dialect = function.__code__, target.dialect
-    outside = [[name, _glance(function, name)] for name in (*code.co_freevars, *code.co_names)]
     try:
+        outside = [[name, _glance(function, name)] for name in (*code.co_freevars, *code.co_names)]
         reader = reads.Reader(function, target.kinds)
-        return json.dumps([
+        return _packed([
             _FORMAT, _compiler, sys.implementation.cache_tag, sys.hexversion, target.language, target.fp64,
             target.checked, target.dims, target.grouped, reader.kinds,
             dialect and [len(dialect.arrays), {name: value for name, value in vars(dialect).items()
                                                if name != "arrays"}],
             function.__name__, code.co_code.hex(), [repr(one) for one in code.co_consts if reads.plain_fact(one)],
-            outside]).encode()
-    except _BAD:
+            outside])
+    except Exception:
         return None
+
+
+def _packed(facts):
+    """JSON; halves of characters, which it would take together, are an error."""
+    return json.dumps(facts, ensure_ascii=False).encode()
 
 
 def _glance(function, name):
@@ -80,7 +85,9 @@ def _glance(function, name):
         return None
     if isinstance(value, launch.DeviceFunction):
         value = value.py_func
-    return value.__code__.co_code.hex() if isinstance(value, pytypes.FunctionType) else reads.plain_fact(value)
+    if isinstance(value, pytypes.FunctionType):
+        return value.__code__.co_code.hex()
+    return reads.plain_fact(value) or reads.steady_name(value)
 
 
 def _numpy():
@@ -97,12 +104,23 @@ def _found(key, function, target):
         if entry["numpy"] and entry["numpy"] != _numpy() or any(
                 reader.take(step) != fact for step, fact in entry["reads"]):
             return None
-        return Variant(Text(*map(_tuples, entry["text"])), cost=entry["cost"], failures=entry["failures"],
+        text = Text(*map(_tuples, entry["text"]))
+        _check_types(text, entry)
+        return Variant(text, cost=entry["cost"], failures=entry["failures"],
                        written=_tuples(entry["written"]), watched=reader.watched,
                        sources=[reader.lines[at] for at in sorted(reader.lines)],
                        lowered=lambda: _lowered(function, target))
-    except _BAD:
+    except Exception:
         return None
+
+
+def _check_types(text, entry):
+    """TypeError where an entry is not what _keep() writes."""
+    numbers = [entry["cost"], text.item_bytes, *([] if text.room is None else [text.room])]
+    for kind, values in ((str, (text.text, text.name, text.form)), (tuple, (text.params, *text.params)),
+                         (int, numbers), (bool, [entry["failures"]]), (list, [entry["written"]])):
+        if any(type(one) is not kind for one in values):
+            raise TypeError(values)
 
 
 def _tuples(value):
@@ -122,6 +140,6 @@ def _keep(key, made, kinds):
         entry = {"numpy": "numpy" in sys.modules and _numpy(), "reads": reads.steps_of(made.function, kinds),
                  "text": list(vars(made.text).values()), "cost": made.cost, "failures": made.failures,
                  "written": made.written}
-        _engine._cache_add(key, json.dumps(entry).encode())
-    except _BAD:
+        _engine._cache_add(key, _packed(entry))
+    except Exception:
         pass

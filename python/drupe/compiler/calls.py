@@ -65,6 +65,8 @@ def scalar_of(thing):
     if _is_numbas(thing):
         name = getattr(thing, "name", "")
         return Scalar(name) if name in types.NAMES else None
+    if isinstance(thing, pytypes.ModuleType):
+        return None  # NumPy would take what it calls dtype
     import numpy
 
     try:
@@ -382,8 +384,9 @@ def _sub_reduce(kind):
     def function(low, args, named):
         group, x, how = [*args, *named.values(), Known("add")][:3]
         name = getattr(how.value, "__name__", how.value) if isinstance(how, Known) else ""
-        word = {"plus": "add", "minimum": "min", "maximum": "max", "sum": "add"}.get(name, name)
-        if word not in ("add", "min", "max"):
+        word = {"plus": "add", "sum": "add", "add": "add", "minimum": "min", "min": "min", "maximum": "max",
+                "max": "max"}.get(name)
+        if word is None:
             raise KernelError("DK014", "The operation of a sub-group is one of \"add\", \"min\", \"max\".")
         return _sub_group("%s_%s" % (kind, word))(low, [group, x], {})
     return function

@@ -25,7 +25,7 @@ class Unit:
     def __init__(self, dims, grouped, fp64=True, device_name="the device", checked=False, asserts=False):
         self.dims, self.grouped, self.fp64, self.device_name = dims, grouped, fp64, device_name
         self.checked, self.asserts, self.watched = checked, asserts, []
-        self.read = []  # (object of Python, name) of each attribute that was read
+        self.read = []  # (object of Python, name, value) of each attribute that was read
         self.sources, self.known, self.functions, self.calling = {}, {}, {}, []
         self.dialect, self.held = None, {}  # held: id of a global array → what it is in the kernel, an Elements
 

@@ -50,13 +50,13 @@ def _is_counted(iterated):
 
 
 def held(owner, name):
-    """What a dict of globals, or a closure's cell, holds now; where that is nothing, what is nobody's value."""
+    """What a dict of globals, or a closure's cell, holds now; NotImplemented, which no kernel can use, for nothing."""
     if isinstance(owner, dict):
-        return owner.get(name, held)
+        return owner.get(name, NotImplemented)
     try:
         return owner.cell_contents
     except ValueError:
-        return held
+        return NotImplemented
 
 
 def looked_up(function, name):
@@ -69,9 +69,14 @@ def looked_up(function, name):
     else:
         return None, getattr(builtins, name)
     value = held(owner, name)
-    if value is held:
+    if value is NotImplemented:
         raise AttributeError(name)
     return owner, value
+
+
+def watched(function, name, owner, value):
+    """(globals or cell, name, object), by which a launch notices another one. A builtin may be hidden by a global."""
+    return (function.__globals__, name, NotImplemented) if owner is None else (owner, name, value)
 
 
 def may_change(thing):
@@ -147,6 +152,5 @@ class Names:
             raise KernelError("DK004", "The name %r is not defined." % node.id,
                               "Assign it before the kernel is called, or pass it as an argument.",
                               place=(self.source, node)) from None
-        if owner is not None:
-            self.watched.append((owner, node.id, value))
+        self.watched.append(watched(function, node.id, owner, value))
         return value

@@ -12,12 +12,13 @@ import sys
 import types as pytypes
 
 from drupe.compiler import types
-from drupe.compiler.names import STEADY, looked_up, may_change
+from drupe.compiler.names import STEADY, looked_up, may_change, watched
 from drupe.compiler.source import Lines
 
 # Where functions and types are looked for that do not know where they are from.
 _HOMES = ("builtins", "math", "cmath", "numpy", "drupe.array", "drupe.kernel_api", "scipy.special")
-_OWN_WAYS = ("__eq__", "__ne__", "__bool__", "__int__", "__index__", "__len__", "__getattribute__")
+_OWN_WAYS = ("__eq__", "__ne__", "__hash__", "__bool__", "__int__", "__index__", "__trunc__", "__len__", "__iter__",
+             "__getattribute__", "__class__", "__name__")
 
 
 class Inexact(Exception):
@@ -26,10 +27,11 @@ class Inexact(Exception):
 
 class Reader:
     """Begins with a kernel's function, the thing number 0, and the types of its arguments, whose facts `kinds` are.
-    `watched`: of a Variant; `lines`: the sources by their places among those of a Variant. Raises Inexact."""
+    `watched`: of a Variant; `lines`: the sources by their places among those of a Variant; `found`: the values of
+    attributes by (id of their owner, name). Raises Inexact."""
 
     def __init__(self, function, kinds):
-        self.things, self.numbers, self.watched, self.lines = [], {}, [], {}
+        self.things, self.numbers, self.watched, self.lines, self.found = [], {}, [], {}, {}
         self._add(function)
         self.kinds = [self._kind(one) for one in kinds]
 
@@ -55,12 +57,11 @@ class Reader:
 
     def name(self, function, name):
         owner, value = looked_up(function, name)
-        if owner is not None:
-            self.watched.append((owner, name, value))
+        self.watched.append(watched(function, name, owner, value))
         return self.fact(value)
 
     def attribute(self, thing, name):
-        value = getattr(thing, name)
+        value = self.found[id(thing), name] = getattr(thing, name)
         if may_change(thing):
             self.watched.append((vars(thing), name, value))
         return self.fact(value)
@@ -82,34 +83,32 @@ class Reader:
         plain = plain_fact(value)
         if plain is not None:
             return plain
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and not _has_own_ways(type(value)):
             return ["items", self._class_of_tuple(type(value)), [self.fact(one) for one in value]]
         if id(value) in self.numbers:
             return ["same", self.numbers[id(value)]]
         self._add(value)
-        if _has(value, "_lowered_call", "_lowered_attribute") or type(value).__module__.startswith(
-                ("numba.", "drupe.compat._numbas")):
+        if _has(value, "_lowered_call", "_lowered_attribute", "_is_range") or type(value).__module__.startswith(
+                ("numba.", "drupe.compat._numbas")) or _has_own_ways(type(value)):
             raise Inexact(value)
-        if isinstance(value, pytypes.ModuleType):
+        if isinstance(value, pytypes.ModuleType) and not hasattr(value, "_device_function"):
             return ["module", value.__name__]
         steady = steady_name(value)
         if steady is not None:
             return ["steady", *steady]
-        if _has(value, "dtype", "_is_range", "_cut", "__wrapped__") and not hasattr(value, "_device_function"):
+        if _has(value, "dtype", "_cut") or hasattr(value, "__wrapped__") and not hasattr(value, "_device_function"):
             raise Inexact(value)
         return self._of_the_user(value)
 
     def _of_the_user(self, value):
-        if isinstance(value, pytypes.FunctionType):
-            return ["function", value.__name__]
         if isinstance(value, type):
             return _class(value)
-        if isinstance(value, enum.Enum) and not any(
-                name in vars(one) for one in type(value).__mro__ for name in _OWN_WAYS
-                if one.__module__ not in ("builtins", "enum")):
-            return ["member", self.fact(type(value)), value._name_, self.fact(value._value_)]
-        if hasattr(value, "_device_function"):
+        if hasattr(value, "_device_function"):  # a function can have one, too
             return ["device function", type(value).__name__, value.__name__, self.fact(value._device_function)]
+        if isinstance(value, pytypes.FunctionType):
+            return ["function", value.__name__]
+        if isinstance(value, enum.Enum):
+            return ["member", self.fact(type(value)), value._name_, self.fact(value._value_), *_mixed_in(value)]
         raise Inexact(value)
 
 
@@ -126,22 +125,23 @@ def plain_fact(value):
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
-    if isinstance(value, numpy.generic) and value.dtype.name in types.NAMES:
+    if issubclass(kind, numpy.generic) and numpy.dtype(kind).type is kind and value.dtype.name in types.NAMES:
         return ["numpy", kind.__name__, value.dtype.name, value.tobytes().hex()]
     if isinstance(value, numpy.dtype) and value.isbuiltin == 1:
-        return ["dtype", value.str]
+        return ["dtype", value.str, value.num]  # int64 and longlong are two
     return None
 
 
 def steady_name(value):
-    """(module, name) of a function or class of a module whose names nobody assigns to; None of anything else."""
+    """(module, name) of a function or class of a module whose names nobody assigns to; None of anything else, such as
+    what somebody has put there nevertheless."""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(name, str):
         return None
     first, *rest = name.split(".")
-    for home in (getattr(value, "__module__", None), *_HOMES):
+    for home in _homes(value):
         module = sys.modules.get(home) if isinstance(home, str) else None
-        if module is not None and home.partition(".")[0] in (*STEADY, "builtins"):
+        if module is not None and _is_steady(home):
             found = vars(module).get(first)
             for part in rest:
                 found = getattr(found, part, None)
@@ -150,17 +150,44 @@ def steady_name(value):
     return None
 
 
+def _homes(value):
+    """Names of modules that it may be from. What is written in Python can be called as something there is."""
+    if isinstance(value, pytypes.FunctionType):
+        return (value.__module__,) if _is_steady(value.__globals__.get("__name__")) else ()
+    if isinstance(value, type):
+        return (value.__module__,)
+    made_by_users = not _is_steady(type(value).__module__) or _has(value, "__func__", "pyfunc", "_device_function")
+    return () if made_by_users else (getattr(value, "__module__", None), *_HOMES)
+
+
+def _is_steady(module):
+    return isinstance(module, str) and module.partition(".")[0] in (*STEADY, "builtins")
+
+
 def _has(value, *names):
     return any(hasattr(value, name) for name in names)
+
+
+def _has_own_ways(kind):
+    """Whether a class of the user's says what its objects are equal to, or what else the passes ask of an object."""
+    return any(name in vars(one) for one in kind.__mro__ if not _is_steady(one.__module__) and one.__module__ != "enum"
+               for name in _OWN_WAYS)
+
+
+def _mixed_in(member):
+    """The number or text that a member of an enumeration is, which need not be its value."""
+    base = next((one for one in (int, float, str) if isinstance(member, one)), None)
+    plain = {None: None, int: int.__int__, float: float.__float__, str: str.__str__}[base]
+    return [] if base is None else [plain_fact(plain(member))]
 
 
 def _class(kind):
     """The fact of a class of the user's: a named tuple, an enumeration, or one that only holds names."""
     for one in kind.__mro__:
-        ours = one in (object, tuple, int, str, float) or one.__module__.partition(".")[0] not in (*STEADY, "builtins")
+        ours = one in (object, tuple, int, str, float) or not _is_steady(one.__module__)
         if type(one) not in (type, type(enum.Enum)) or not ours:
             raise Inexact(kind)
-    return ["class", kind.__module__, kind.__name__, [one.__name__ for one in kind.__mro__],
+    return ["class", kind.__module__, kind.__name__, [[one.__module__, one.__qualname__] for one in kind.__mro__],
             list(getattr(kind, "_fields", ()))]
 
 
@@ -177,16 +204,22 @@ def steps_of(made, kinds):
     """[step, fact] of all that the passes read which made this tree.Function, in an order in which each thing is known
     before something is read from it. Raises Inexact, also where something has changed since."""
     reader, steps = Reader(made.sources[0].function, kinds), []
-    todo = [*made.parsed.items(), *{(id(owner), name): (owner, name) for owner, name in made.read}.values()]
+    todo = [*made.parsed.items(), *{(id(owner), name): (owner, name) for owner, name, _found in made.read}.values()]
     while ready := {id(owner) for owner, _read in todo}.intersection(reader.numbers):
         for owner, read in todo:
             if id(owner) in ready:
                 steps += [[step, reader.take(step)] for step in _of(made, reader.numbers[id(owner)], read)]
         todo = [one for one in todo if id(one[0]) not in ready]
     of_ours = all(isinstance(read, str) and (plain_fact(owner) or steady_name(owner)) for owner, read in todo)
-    if not of_ours or _identities(reader.watched) != _identities(made.watched):
+    if not of_ours or _identities(reader.watched) != _identities(made.watched) or not all(
+            _is_same(found, reader.found.get((id(owner), name), found)) for owner, name, found in made.read):
         raise Inexact(todo)
     return steps
+
+
+def _is_same(value, now):
+    plain = plain_fact(value)
+    return value is now or plain is not None and plain == plain_fact(now)
 
 
 def _of(made, number, read):

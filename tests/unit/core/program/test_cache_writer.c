@@ -126,6 +126,42 @@ static void the_oldest_of_too_many_is_dropped(void **state)
     test_compiler.build_us = 2000;
 }
 
+static void too_many_bytes_are_dropped(void **state)
+{
+    (void)state;
+    char key[32];
+    hold_at_binary("first");
+    for (int i = 0; i < 500; i++) {
+        snprintf(key, sizeof key, "number %d", i);
+        drupe_cache_bytes_add(key, strlen(key), "bytes", 5);
+    }
+    go_on();
+    assert_int_equal(info().entries, 1 + 128);
+    drupe_cache_bytes_add("one more", 8, "bytes", 5);
+    OK(drupe_cache_flush(20 * SECOND));
+    assert_int_equal(info().entries, 1 + 129);
+}
+
+/* The folder is not looked through for each of them. */
+static void small_entries_keep_to_the_limit(void **state)
+{
+    (void)state;
+    char key[32], bytes[2000];
+    uint64_t most = 0;
+    memset(bytes, 'x', sizeof bytes);
+    setenv("DRUPE_CACHE_SIZE", "256K", 1);
+    start_again();
+    for (int i = 0; i < 400; i++) {
+        snprintf(key, sizeof key, "number %d", i);
+        drupe_cache_bytes_add(key, strlen(key), bytes, sizeof bytes);
+        OK(drupe_cache_flush(20 * SECOND));
+        const uint64_t now = info().bytes;
+        if (now > most) most = now;
+        assert_true(now <= 256 << 10);
+    }
+    assert_true(most > 192 << 10);
+}
+
 static void who_waits_for_the_writer_has_a_deadline(void **state)
 {
     (void)state;
@@ -361,6 +397,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_oldest_of_too_many_is_dropped),
+        TEST(too_many_bytes_are_dropped),
+        TEST(small_entries_keep_to_the_limit),
         TEST(who_waits_for_the_writer_has_a_deadline),
         TEST(without_a_thread_programs_are_built_all_the_same),
         TEST(programs_of_many_kernels_are_for_who_waits_only),
