@@ -43,15 +43,15 @@ class LateModule(_ModuleType):
 
     def __getattribute__(self, name):
         if name not in _quiet:
-            _execute(self)
+            execute(self)
         return _ModuleType.__getattribute__(self, name)  # super() would want the class that it had
 
     def __setattr__(self, name, value):
-        _execute(self)
+        execute(self)
         _ModuleType.__setattr__(self, name, value)
 
     def __delattr__(self, name):
-        _execute(self)
+        execute(self)
         _ModuleType.__delattr__(self, name)
 
 
@@ -62,7 +62,8 @@ class _Execution:
         self.loader, self.lock, self.began = loader, _thread.RLock(), False
 
 
-def _execute(module):
+def execute(module):
+    """The late module, if it is one."""
     execution = _waiting.get(module)
     if execution is None:
         return
