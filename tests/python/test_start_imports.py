@@ -123,6 +123,23 @@ import stored_one
     assert place.start(hook)[0] == "hooked"
 
 
+def test_a_finder_that_comes_last_is_asked(place, tmp_path):
+    """As those of packages that are installed from the folder in which somebody works on them."""
+    finder = """
+import importlib.util
+class Finder:
+    def find_spec(name, path=None, target=None):
+        return importlib.util.spec_from_file_location(name, %r) if name == "stored_one" else None
+sys.meta_path.append(Finder)
+import stored_one
+"""
+    place.source.unlink()
+    for value in ("one", "two", "one", "two"):
+        path = tmp_path / f"{value}.py"
+        path.write_text(f"value = {value!r}\n")
+        assert place.start(finder % str(path))[0] == value
+
+
 def test_code_that_was_compiled_elsewhere_names_its_file(place):
     """As in an environment that was copied."""
     elsewhere = place.folder.parent / "elsewhere"
@@ -330,7 +347,10 @@ def test_a_late_module_is_whole_for_whoever_looks_into_it(place, code, result):
 
 def test_functions_that_use_a_late_module_are_pickled(place):
     pytest.importorskip("cloudpickle")
-    code = "import cloudpickle, tempfile\nprint(cloudpickle.loads(cloudpickle.dumps(lambda: tempfile.gettempprefix()))())"
+    code = """
+import cloudpickle, tempfile
+print(cloudpickle.loads(cloudpickle.dumps(lambda: tempfile.gettempprefix()))())
+"""
     assert late(place, "tempfile", code) == "tmp"
 
 

@@ -155,8 +155,8 @@ _HOOK = "FileFinder.path_hook.<locals>.path_hook_for_FileFinder"
 
 class Store:
     """The stored modules: `index` by name, each (offset, size, source, cached, is a package, the source's state);
-    `expressions`, see Expressions. Empty when there is no file that can be used. `paths`: sys.path as the start sees it.
-    `stale`: something of it has changed."""
+    `expressions`, see Expressions. Empty when there is no file that can be used. `paths`: sys.path as the start sees
+    it. `stale`: something of it has changed."""
 
     def __init__(self):
         self.index, self.expressions, self._file = {}, {}, None
