@@ -123,6 +123,12 @@ import stored_one
     assert place.start(hook)[0] == "hooked"
 
 
+def test_a_hook_of_what_is_no_folder_changes_nothing(place):
+    place.start()
+    place.change_unseen("value = 'new'\n")
+    assert place.start("sys.path_hooks.append(lambda path: 1 / 0)\nimport stored_one") == ["old", False]
+
+
 def test_a_finder_that_comes_last_is_asked(place, tmp_path):
     """As those of packages that are installed from the folder in which somebody works on them."""
     finder = """

@@ -15,7 +15,7 @@ static atomic_ulong generations;
 
 static int64_t clock_read(clockid_t clock)
 {
-    struct timespec now;
+    struct timespec now = {0};
     clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * JK_SECOND + now.tv_nsec;
 }

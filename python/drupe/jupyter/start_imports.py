@@ -145,9 +145,10 @@ def place_of(source, package):
 
 
 def _python_looks():
-    """Whether Python's own hooks alone look through the folders of sys.path: others make other modules of files."""
+    """Whether Python's own hooks are the first that look through the folders of sys.path: others make other modules of
+    files. Behind them are those of names that are no folders, as of packages that are installed where they are made."""
     hooks = [getattr(one, "__qualname__", "") for one in sys.path_hooks]
-    return hooks in (["zipimporter", _HOOK], [_HOOK])
+    return hooks[:2] == ["zipimporter", _HOOK] or hooks[:1] == [_HOOK]
 
 
 _HOOK = "FileFinder.path_hook.<locals>.path_hook_for_FileFinder"
