@@ -16,7 +16,7 @@ import _thread
 import marshal
 import os
 import sys
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import SOURCE_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
 
 FORMAT = 2
 HEAD = 16  # bytes: the size of the index, and of the whole file
@@ -147,11 +147,11 @@ def place_of(source, package):
 def _python_looks():
     """Whether Python's own hooks are the first that look through the folders of sys.path: others make other modules of
     files. Behind them are those of names that are no folders, as of packages that are installed where they are made."""
-    hooks = [getattr(one, "__qualname__", "") for one in sys.path_hooks]
-    return hooks[:2] == ["zipimporter", _HOOK] or hooks[:1] == [_HOOK]
-
-
-_HOOK = "FileFinder.path_hook.<locals>.path_hook_for_FileFinder"
+    for hook in sys.path_hooks:
+        if getattr(hook, "__qualname__", "") != "zipimporter":
+            loaders = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or ()]
+            return any(type(one) is tuple and (SourceFileLoader, SOURCE_SUFFIXES) in one for one in loaders)
+    return False
 
 
 class Store:
