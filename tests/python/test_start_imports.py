@@ -93,19 +93,19 @@ def test_a_source_that_changed_and_has_its_old_time(place):
     assert place.start() == ["new", False]
 
 
+@pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("name", ["stored_one", "there.stored_one"])
-def test_a_module_of_the_folder_is_of_this_folder(place, tmp_path, monkeypatch, name):
+def test_a_module_of_the_folder_is_of_this_folder(place, tmp_path, monkeypatch, name, at):
     """What a start imports from the notebook's folder, as extensions and files of the profile do."""
-    imports = f"sys.path.insert(0, '')\nimport {name} as stored_one"
+    imports = f"sys.path.insert({at}, '')\nimport {name} as stored_one"
     place.start()
     for value in ("one", "two"):
-        folder = (tmp_path / value / name).parent / "there"
-        folder.mkdir(parents=True)
-        for path in (folder / "stored_one.py", folder.parent / "stored_one.py"):
-            path.write_text(f"value = {value!r}\n")
+        (tmp_path / value / "there").mkdir(parents=True)
+        for path in ("stored_one.py", "there/stored_one.py"):
+            (tmp_path / value / path).write_text(f"value = {value!r}\n")
     for value in ("one", "two", "one", "two"):
         monkeypatch.chdir(tmp_path / value)
-        assert place.start(imports)[0] == value
+        assert place.start(imports)[0] == (value if at < 2 or "." in name else "old")
 
 
 def test_a_hook_of_the_path_is_asked(place):

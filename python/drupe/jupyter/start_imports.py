@@ -190,10 +190,10 @@ class Store:
             return False
         if folders is not None:
             return next(iter(folders), None) == place
-        more = len(sys.path) - len(self.paths)
-        if more < 0 or tuple(sys.path[more:]) != self.paths:
+        if tuple(one for one in sys.path if one in self.paths) != self.paths or place not in self.paths:
             return False
-        other = PathFinder.find_spec(name, sys.path[:more]) if more else None  # the notebook's folder, as a rule
+        fresh = [one for one in sys.path[:sys.path.index(place)] if one not in self.paths]  # the notebook's folder
+        other = PathFinder.find_spec(name, fresh) if fresh else None
         return other is None or other.loader is None
 
     def find(self, name, folders):
