@@ -53,3 +53,58 @@ for one in list(asyncio.get_running_loop()._scheduled):
         assert again.run("import ssl; ssl.create_default_context().verify_mode.name").result == "'CERT_REQUIRED'"
     finally:
         again.close()
+
+
+MADE = """
+def made(ip):
+    matchers = [one.__module__.partition(".")[0] for one in ip.Completer.custom_matchers]
+    return (sum(type(one).__name__ == "IPCompleter" for one in ip.configurables), matchers.count("drupe"),
+            len(list(ip.strdispatchers["complete_command"].s_matches("%cd"))))
+"""
+
+
+def test_threads_that_complete_at_once_have_one_completer(fresh):
+    code = MADE + """
+import sys, threading
+ip, found, before = get_ipython(), [], sys.getswitchinterval()
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(4)
+def ask():
+    start.wait()
+    found.append((id(ip.Completer), len(ip.Completer.custom_matchers)))
+threads = [threading.Thread(target=ask) for _ in range(4)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+sys.setswitchinterval(before)
+(len(set(found)), made(ip))
+"""
+    run = fresh.run(code)
+    assert run.result == "(1, (1, 1, 1))", run.text()
+
+
+def test_a_completer_whose_making_was_interrupted_is_made_whole(fresh):
+    code = MADE + """
+ip = get_ipython()
+def stop(*_, **__):
+    raise KeyboardInterrupt
+ip.set_hook = stop
+try:
+    ip.Completer
+except KeyboardInterrupt:
+    del ip.set_hook
+    print(made(ip))
+"""
+    run = fresh.run(code)
+    assert run.text().strip() == "(1, 1, 1)", run.text()
+
+
+def test_an_extension_that_cannot_complete_does_not_take_the_others_with_it(fresh):
+    code = MADE + """
+ip = get_ipython()
+def fail(shell):
+    raise ValueError("not here")
+ip.log.disabled = True
+ip._when_completing.insert(0, fail)
+print(made(ip))
+"""
+    assert fresh.run(code).text().strip() == "(1, 1, 1)"

@@ -1,5 +1,6 @@
 """What makes the imports of the kernel's start cheap, and that nobody can tell afterwards."""
 import json
+import marshal
 import os
 import pathlib
 import subprocess
@@ -52,11 +53,9 @@ class Place:
         return path
 
     def change_unseen(self, text):
-        """Other text, which only who looks into the file finds."""
-        facts = self.source.stat()
-        assert len(text) == facts.st_size
-        self.source.write_text(text)
-        os.utime(self.source, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        """Other code, which only who reads the .pyc finds."""
+        (path,) = self.folder.glob("__pycache__/stored_one.*")
+        path.write_bytes(path.read_bytes()[:16] + marshal.dumps(compile(text, str(self.source), "exec")))
 
 
 @pytest.fixture
@@ -83,6 +82,87 @@ def test_a_module_that_comes_earlier_on_the_path_is_found(place):
     assert place.start() == ["earlier", False]
 
 
+def test_a_source_that_changed_and_has_its_old_time(place):
+    """As files of another version that come with the time of their archive."""
+    place.start()
+    facts = place.source.stat()
+    place.change_unseen("value = 'new'\n")  # as installers compile what they install
+    place.source.write_text("value = 'new'\n")
+    os.utime(place.source, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert place.start() == ["new", True]
+    assert place.start() == ["new", False]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("name", ["stored_one", "there.stored_one"])
+def test_a_module_of_the_folder_is_of_this_folder(place, tmp_path, monkeypatch, name, at):
+    """What a start imports from the notebook's folder, as extensions and files of the profile do."""
+    imports = f"sys.path.insert({at}, '')\nimport {name} as stored_one"
+    place.start()
+    for value in ("one", "two"):
+        (tmp_path / value / "there").mkdir(parents=True)
+        for path in ("stored_one.py", "there/stored_one.py"):
+            (tmp_path / value / path).write_text(f"value = {value!r}\n")
+    for value in ("one", "two", "one", "two"):
+        monkeypatch.chdir(tmp_path / value)
+        assert place.start(imports)[0] == (value if at < 2 or "." in name else "old")
+
+
+def test_a_hook_of_the_path_is_asked(place):
+    place.start()
+    hook = """
+import importlib.machinery
+class Loader(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        super().exec_module(module)
+        module.value = "hooked"
+sys.path_hooks.insert(0, importlib.machinery.FileFinder.path_hook((Loader, [".py"])))
+sys.path_importer_cache.clear()
+import stored_one
+"""
+    assert place.start(hook)[0] == "hooked"
+
+
+def test_a_hook_of_what_is_no_folder_changes_nothing(place):
+    place.start()
+    place.change_unseen("value = 'new'\n")
+    assert place.start("sys.path_hooks.append(lambda path: 1 / 0)\nimport stored_one") == ["old", False]
+
+
+def test_a_finder_that_comes_last_is_asked(place, tmp_path):
+    """As those of packages that are installed from the folder in which somebody works on them."""
+    finder = """
+import importlib.util
+class Finder:
+    def find_spec(name, path=None, target=None):
+        return importlib.util.spec_from_file_location(name, %r) if name == "stored_one" else None
+sys.meta_path.append(Finder)
+import stored_one
+"""
+    place.source.unlink()
+    for value in ("one", "two", "one", "two"):
+        path = tmp_path / f"{value}.py"
+        path.write_text(f"value = {value!r}\n")
+        assert place.start(finder % str(path))[0] == value
+
+
+def test_code_that_was_compiled_elsewhere_names_its_file(place):
+    """As in an environment that was copied."""
+    elsewhere = place.folder.parent / "elsewhere"
+    place.write("def value(): pass\nvalue = value.__code__.co_filename\n")
+    place.folder.rename(elsewhere)
+    place.folder = elsewhere
+    for _ in range(2):
+        assert place.start()[0] == str(elsewhere / "stored_one.py")
+
+
+def test_files_of_other_environments_do_not_gather(place):
+    for count in range(20):
+        place.start(PYTHONPATH=f"{place.folder}:{place.folder}/{count}")
+    assert len(list(place.cache.glob("start/*"))) == 8
+    assert place.start(PYTHONPATH=f"{place.folder}:{place.folder}/19") == ["old", False]
+
+
 def test_another_path_has_another_store(place, tmp_path):
     place.start()
     assert place.start(PYTHONPATH=str(place.folder)) == ["old", True]
@@ -101,8 +181,6 @@ def test_another_path_has_another_store(place, tmp_path):
 def test_a_store_that_cannot_be_trusted_is_not_used(place, damage):
     place.start()
     place.change_unseen("value = 'new'\n")
-    (place.folder / "__pycache__").rename(place.folder / "away")
-    os.utime(place.folder, ns=(1, 1))
     damage(place.store)
     assert place.start()[0] == "new"
 
@@ -119,7 +197,7 @@ import importlib, inspect, json, stored_one, string, xml.dom
 def facts(module):
     spec = module.__spec__
     return [str(one) for one in (type(spec.loader), module.__loader__ is spec.loader, module.__file__,
-            module.__cached__, spec.origin, spec.has_location, spec.submodule_search_locations,
+            getattr(module, "__cached__", None), spec.origin, spec.has_location, spec.submodule_search_locations,
             getattr(module, "__path__", None),
             module.__package__, inspect.getsource(module)[:20], importlib.reload(module) is module)]
 print(json.dumps([facts(one) for one in (stored_one, string, xml.dom)]))
@@ -140,6 +218,20 @@ def test_stored_expressions_are_the_same(place):
                               "[one.groupindex for one in again]\nassert found[0].match('xx')['a'] == 'xx'\n"
                               "print(type(re._compiler._sre).__name__, re._compiler.compile.__name__)" % (patterns,))
     assert place.python(code).splitlines()[-1] == "module compile"
+
+
+def test_expressions_that_cannot_be_stored(place):
+    imports = """
+import re, stored_one
+class Text(str): pass
+found = [re.compile(one) for one in (Text("(a+)b?"), "(b+)a?", b"(b+)a?")]
+assert [one.pattern for one in found] == ["(a+)b?", "(b+)a?", b"(b+)a?"]
+"""
+    assert [place.start(imports)[1] for _ in range(2)] == [True, False]
+    run = subprocess.run([sys.executable, "-bb", "-c", START % imports], text=True, capture_output=True, env={
+        **os.environ, "PYTHONPATH": f"{place.earlier}:{place.folder}", "DRUPE_CACHE_DIR": str(place.cache),
+        "DRUPE_CACHE": "1"})
+    assert run.returncode == 0, run.stderr
 
 
 # --- Late modules --------------------------------------------------------------------------------------------------
@@ -191,6 +283,83 @@ print(module.SSLContext.__name__)
     assert late(place, "ssl", code) == "SSLContext"
 
 
+OWN = """
+start_imports.LATE["late_one"] = None
+import late_one as module, stored_one
+kind = type(module).__name__
+"""
+
+
+def own(place, text, code):
+    """As late(), of a module with this text."""
+    (place.folder / "late_one.py").write_text(text)
+    return place.python(START % OWN + "\nassert kind == 'LateModule'\n" + code).splitlines()[-1]
+
+
+def test_a_late_module_that_was_interrupted_is_executed_again(place):
+    text = """
+def early(): return later()
+import signal, builtins
+if not hasattr(builtins, "was_here"):
+    builtins.was_here = True
+    signal.raise_signal(signal.SIGINT)
+def later(): return "whole"
+"""
+    code = """
+try:
+    module.early
+except KeyboardInterrupt:
+    print(module.early(), type(module).__name__)
+"""
+    assert own(place, text, code) == "whole module"
+
+
+def test_no_thread_sees_half_of_a_late_module(place):
+    text = """
+def early(): return later()
+import builtins
+builtins.half.set()
+builtins.asked.wait(0.2)
+def later(): return "whole"
+"""
+    code = """
+import builtins, threading
+builtins.half, builtins.asked = threading.Event(), threading.Event()
+one = threading.Thread(target=lambda: module.early)
+one.start()
+builtins.half.wait()
+try:
+    print(module.early())
+finally:
+    builtins.asked.set()
+    one.join()
+"""
+    assert own(place, text, code) == "whole"
+
+
+@pytest.mark.parametrize("code, result", [
+    ("print(sorted(vars(module)) == sorted(dir(module)), 'value' in vars(module))", "True True"),
+    ("print(module.__doc__)", "Text."),
+    ("import late_one\nprint(type(late_one).__name__)", "module"),  # for extensions that look into its dictionary
+    ("import inspect, pkgutil\nprint(pkgutil.get_data('late_one', 'late_one.py')[:7])", "b'\"Text.\"'"),
+    ("import importlib.util\nprint(type(importlib.util.find_spec('late_one').loader).__name__, "
+     "type(module.__loader__).__name__)", "SourceFileLoader SourceFileLoader"),
+    ("for one in list(sys.modules.values()):\n    [hasattr(one, name) for name in ('__file__', '__path__')]\n"
+     "print(type(module).__name__)", "LateModule"),
+])
+def test_a_late_module_is_whole_for_whoever_looks_into_it(place, code, result):
+    assert own(place, '"Text."\nvalue = 1\n', code) == result
+
+
+def test_functions_that_use_a_late_module_are_pickled(place):
+    pytest.importorskip("cloudpickle")
+    code = """
+import cloudpickle, tempfile
+print(cloudpickle.loads(cloudpickle.dumps(lambda: tempfile.gettempprefix()))())
+"""
+    assert late(place, "tempfile", code) == "tmp"
+
+
 def test_what_asyncio_needs_of_ssl_is_there(place):
     code = """
 import asyncio, ssl
@@ -235,11 +404,11 @@ def test_threads_compile_expressions_at_once():
     finally:
         sys.setswitchinterval(before)
         expressions.close()
-    assert {pattern for pattern, _ in expressions.known} > set(patterns)
+    assert {pattern for _, pattern, _ in expressions.known} > set(patterns)
     known = start_imports.Expressions(dict(expressions.known))
     try:
         re.purge()
-        again = {key: known.compile(*key) for key in expressions.known}
+        again = {key[1:]: known.compile(*key[1:]) for key in expressions.known}
     finally:
         known.close()
     re.purge()

@@ -8,21 +8,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STALE_TIME                                                                                           \
-    30 /* seconds after its begin in which a kernel gets messages that were for another one                  \
-        */
+/* After its begin, in which a kernel gets messages that were for another one. */
+#define STALE_TIME (30 * JK_SECOND)
 
 static atomic_ulong generations;
 
 static int64_t clock_read(clockid_t clock)
 {
-    struct timespec now;
+    struct timespec now = {0};
     clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * JK_SECOND + now.tv_nsec;
 }
 
-/* Field 22 of stat, in clock ticks since the machine started. */
-static struct timespec process_began(void)
+/* Field 22 of stat, in clock ticks since the machine started. 0: not known. */
+static int64_t process_began(void)
 {
     char text[1024];
     unsigned long long ticks;
@@ -30,10 +29,8 @@ static struct timespec process_began(void)
     if (!rest ||
         sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                &ticks) != 1)
-        return (struct timespec){0};
-    int64_t age = clock_read(CLOCK_BOOTTIME) - (int64_t)ticks * (JK_SECOND / sysconf(_SC_CLK_TCK));
-    int64_t began = clock_read(CLOCK_REALTIME) - age;
-    return (struct timespec){.tv_sec = began / JK_SECOND, .tv_nsec = began % JK_SECOND};
+        return 0;
+    return (int64_t)ticks * (JK_SECOND / sysconf(_SC_CLK_TCK));
 }
 
 void jk_life_begin(jk_server *server)
@@ -42,13 +39,19 @@ void jk_life_begin(jk_server *server)
     server->life->began = process_began();
 }
 
+bool jk_life_before(int64_t now, int64_t age, struct timespec made)
+{
+    if (age < 0 || age > STALE_TIME) return false;
+    int64_t began = now - age;
+    return made.tv_sec < began / JK_SECOND ||
+           (made.tv_sec == began / JK_SECOND && made.tv_nsec < began % JK_SECOND);
+}
+
 bool jk_life_not_ours(const jk_server *server, const jk_message *message)
 {
-    struct timespec began = server->life->began, made;
-    if (began.tv_sec == 0 || clock_read(CLOCK_REALTIME) / JK_SECOND - began.tv_sec > STALE_TIME ||
-        !jk_message_date(message, &made))
-        return false;
-    return made.tv_sec < began.tv_sec || (made.tv_sec == began.tv_sec && made.tv_nsec < began.tv_nsec);
+    struct timespec made;
+    if (server->life->began == 0 || !jk_message_date(message, &made)) return false;
+    return jk_life_before(clock_read(CLOCK_REALTIME), clock_read(CLOCK_BOOTTIME) - server->life->began, made);
 }
 
 void jk_life_forked(void)

@@ -44,7 +44,7 @@ typedef enum jk_own_thread {
 
 typedef struct jk_life {
     unsigned long generation; /* forks this process has come through */
-    struct timespec began;    /* when the process did, on CLOCK_REALTIME; zero: not known */
+    int64_t began;            /* when the process did, on CLOCK_BOOTTIME, which nobody sets; 0: not known */
     atomic_bool closing;      /* jk_server_close() has begun */
     atomic_bool stopping;     /* the threads are to end */
     atomic_bool shutdown;     /* asked for by a client, or the parent died */
@@ -60,6 +60,8 @@ void jk_life_begin(jk_server *server);
 /* Whether the message was made before this process began, and came soon after: it was for the kernel that had
  * the ports before. Another machine's clock may be wrong, so after a while every message is for this one. */
 bool jk_life_not_ours(const jk_server *server, const jk_message *message);
+/* The same of a message made at `made`, `now` on that clock, in a process of that age, in nanoseconds. */
+bool jk_life_before(int64_t now, int64_t age, struct timespec made);
 /* False in a forked child and after jk_server_close() has begun to stop. */
 bool jk_server_alive(const jk_server *server);
 bool jk_server_forked(const jk_server *server);

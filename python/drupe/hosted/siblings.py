@@ -16,6 +16,7 @@ import stat
 import tempfile
 import time
 
+_PROCESS = r"\d+-\d+"  # the name of one: see process_name()
 _FRESH = 60.0  # seconds in which a lease may be too new for the list that was read
 
 
@@ -28,6 +29,12 @@ def started_at(pid):
         return None
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
+
+
+def _lives(name):
+    """Whether the process of this name lives."""
+    pid, start = name.split("-")
+    return started_at(int(pid)) == int(start)
 
 
 def process_name():
@@ -79,11 +86,10 @@ class Siblings:
         """The states of the others that live."""
         states = []
         for path in self._folder.iterdir():
-            if path.name == self._name or not re.fullmatch(r"\d+-\d+", path.name):
+            if path.name == self._name or not re.fullmatch(_PROCESS, path.name):
                 continue
-            pid, start = path.name.split("-")
             with contextlib.suppress(FileNotFoundError):
-                if started_at(int(pid)) == int(start):
+                if _lives(path.name):
                     states.append(path.read_text())
                 else:
                     path.unlink()
@@ -119,12 +125,14 @@ class Siblings:
         return None
 
     def sweep(self, leases):
-        """Remove the folders of leases of this broker that are not among `leases`, those that it lists."""
+        """Remove the folders of leases of this broker that are not among `leases`, those that it lists, and of which no
+        kernel lives: a broker that has lost leases lists fewer, and so does one that tells each container its own."""
         known = {self._leases + _plain(lease) for lease in leases}
         for folder in self._folder.parent.glob(self._leases + "*"):
             if folder.name not in known and folder != self._folder:
                 with contextlib.suppress(OSError):
-                    if time.time() - folder.stat().st_mtime > _FRESH:
+                    lives = any(re.fullmatch(_PROCESS, path.name) and _lives(path.name) for path in folder.iterdir())
+                    if not lives and time.time() - folder.stat().st_mtime > _FRESH:
                         shutil.rmtree(folder)
 
     def close(self):

@@ -34,12 +34,13 @@ class Kernel:
 
     def prepare(self, options):
         """Import IPython and make the shell, which takes the command line's `options`."""
-        from . import application, features, late, leaving, line, shims, streams, threads
+        from . import application, features, late, leaving, line, shims, start_imports, streams, threads
 
         streams.install(self._server)
         leaving.install()
         threads.install()
         late.after_import("subprocess", interrupt.keep_popen_whole)
+        interrupt.whole(start_imports.execute)
         shims.install(self._facade)
         self._context.run(self._make_shell, application, options)
         self._stdin.install()

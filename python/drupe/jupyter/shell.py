@@ -18,7 +18,7 @@ from drupe import _jkernel
 
 from . import display, elsewhere, jsontext, late, parents, tracebacks
 from .cell import current, file_name, note_number
-from .interrupt import cut_traceback, interruptible, patient, shielded
+from .interrupt import cut_traceback, interruptible, patient, shielded, whole
 
 interruptible(InteractiveShell.run_code)
 patient(EventManager.trigger)
@@ -154,14 +154,30 @@ class ZMQInteractiveShell(InteractiveShell):
         """It is made when it is first asked for: a third of what the shell costs, and whoever runs a whole notebook
         needs none."""
         self._completer, self._when_completing = None, []
+        self._completer_whole, self._completer_lock = False, threading.RLock()
 
     @property
     def Completer(self):
-        if self._completer is None:
-            super().init_completer()
-            while self._when_completing:
-                self._when_completing.pop(0)(self)
+        if not self._completer_whole:
+            with self._completer_lock:  # other threads wait until it is whole; this one asks for it while it makes it
+                if self._completer is None:
+                    self._make_completer()
         return self._completer
+
+    @whole
+    def _make_completer(self):
+        before = list(self.configurables)
+        try:
+            super().init_completer()
+        except BaseException:
+            self._completer, self.configurables[:] = None, before  # whoever asks next has it made
+            raise
+        while self._when_completing:
+            try:
+                self._when_completing.pop(0)(self)
+            except Exception:
+                self.log.warning("what was to be done to the completer failed", exc_info=True)
+        self._completer_whole = True
 
     @Completer.setter
     def Completer(self, value):
@@ -169,10 +185,11 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def when_completing(self, action):
         """Call `action` with the shell when there is a completer: now, or later."""
-        if self._completer is None:
-            self._when_completing.append(action)
-        else:
-            action(self)
+        with self._completer_lock:
+            if not self._completer_whole:
+                self._when_completing.append(action)
+                return
+        action(self)
 
     def init_traceback_handlers(self, custom_exceptions):
         super().init_traceback_handlers(custom_exceptions)

@@ -10,14 +10,15 @@ until the shell stands:
 Modules are complete either way: they have the loaders, files and sources that they always have. Nothing is imported
 here that Python has not imported anyway.
 """
+import _frozen_importlib_external as _bootstrap_external
 import _imp
 import _thread
 import marshal
 import os
 import sys
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import SOURCE_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
 
-FORMAT = 1
+FORMAT = 2
 HEAD = 16  # bytes: the size of the index, and of the whole file
 _ModuleType = type(sys)
 
@@ -28,57 +29,71 @@ LATE = {"asyncio.sslproto": None, "asyncio.staggered": None, "bz2": "_bz2", "ipa
 
 # --- Late modules --------------------------------------------------------------------------------------------------
 
-_executing = _thread.RLock()  # no module of LATE uses one at its import that imports it: nothing waits in a circle
-_ABSENT = ("__cached__", "__file__", "__path__", "__warningregistry__")  # what is asked of every module there is
+_waiting = {}  # by module, how it will be executed
+_STARTING = frozenset(("__cached__", "__class__", "__file__", "__loader__", "__name__", "__package__", "__path__",
+                       "__spec__", "__warningregistry__"))  # what imports, and loops over all modules, ask for
+# After the start an import asks for __spec__. Then whoever imports the module has it whole, as extensions in C that
+# look into its dictionary and picklers that look at its type expect.
+_STARTED = _STARTING - {"__spec__"}
+_quiet = _STARTED
 
 
 class LateModule(_ModuleType):
     """A module that has not been executed."""
 
-    def __getattr__(self, name):
-        if name in _ABSENT:
-            raise AttributeError("module %r has no attribute %r" % (self.__name__, name))
-        _execute(self)
-        return _ModuleType.__getattribute__(self, name)
+    def __getattribute__(self, name):
+        if name not in _quiet:
+            execute(self)
+        return _ModuleType.__getattribute__(self, name)  # super() would want the class that it had
 
     def __setattr__(self, name, value):
-        if not (name.startswith("__") and name.endswith("__")):
-            _execute(self)
-        _ModuleType.__setattr__(self, name, value)  # super() would want the class that it had
+        execute(self)
+        _ModuleType.__setattr__(self, name, value)
 
     def __delattr__(self, name):
-        _execute(self)
+        execute(self)
         _ModuleType.__delattr__(self, name)
 
-    def __dir__(self):
-        _execute(self)
-        return _ModuleType.__dir__(self)
+
+class _Execution:
+    """Of a late module. Threads wait for it, since functions of half a module would miss what they use."""
+
+    def __init__(self, loader):
+        self.loader, self.lock, self.began = loader, _thread.RLock(), False
 
 
-def _execute(module):
-    with _executing:
-        loader = module.__spec__.loader
-        if not isinstance(loader, _LateLoader) or loader.began:
-            return
-        loader.began = True  # what it asks itself for while it is executed is there or not
+def execute(module):
+    """The late module, if it is one."""
+    execution = _waiting.get(module)
+    if execution is None:
+        return
+    with execution.lock:
+        if execution.began:
+            return  # by another thread, and it is over; or by this one: what the module asks of itself is there or not
+        content = _ModuleType.__getattribute__(module, "__dict__")
+        before = dict(content)
         try:
-            module.__spec__.loader = module.__loader__ = loader.loader
-            loader.loader.exec_module(module)
-        except BaseException:
-            module.__spec__.loader, loader.began = loader, False
+            execution.began = True
+            execution.loader.exec_module(module)
+        except BaseException:  # an interrupt, too: the next who asks gets a whole module
+            content.clear()
+            content.update(before)
+            execution.began = False
             raise
-        module.__class__ = _ModuleType
+    module.__class__ = _ModuleType
+    _waiting.pop(module, None)
 
 
 class _LateLoader:
     def __init__(self, loader):
-        self.loader, self.began = loader, False
+        self._loader = loader
 
     def create_module(self, spec):
         return LateModule(spec.name)
 
     def exec_module(self, module):
-        pass
+        module.__spec__.loader = module.__loader__ = getattr(self._loader, "plain", self._loader)
+        _waiting[module] = _Execution(self._loader)
 
 
 # --- Stored modules ------------------------------------------------------------------------------------------------
@@ -99,7 +114,8 @@ def folder():
 
 def _file_name(paths):
     """Other interpreters, environments and paths have other files."""
-    facts = FORMAT, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize, sys.prefix, paths
+    facts = (FORMAT, sys.implementation.cache_tag, sys.hexversion, _bootstrap_external.MAGIC_NUMBER, sys.flags.optimize,
+             sys.prefix, sys.pycache_prefix, paths)
     return _imp.source_hash(FORMAT, repr(facts).encode()).hex()  # importlib.util's, whose import would take 2 ms
 
 
@@ -108,24 +124,47 @@ def is_private(facts):
     return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
 
 
+def state_of(facts):
+    """What tells another content of a source. Archives and copies keep the time of its change, and versions of one size
+    are many: "1.2.3", "1.2.4"; nobody can set the time at which the file itself changed."""
+    return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size
+
+
 def changed_at(path):
     """When the folder changed, in nanoseconds; None: it is not there."""
     try:
-        return os.stat(path).st_mtime_ns
+        return os.stat(path).st_ctime_ns
     except OSError:
         return None
 
 
+def place_of(source, package):
+    """The folder in which a module is looked for that has this source."""
+    folder = os.path.dirname(source)
+    return os.path.dirname(folder) if package else folder
+
+
+def _python_looks():
+    """Whether Python's own hooks are the first that look through the folders of sys.path: others make other modules of
+    files. Behind them are those of names that are no folders, as of packages that are installed where they are made."""
+    for hook in sys.path_hooks:
+        if getattr(hook, "__qualname__", "") != "zipimporter":
+            loaders = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or ()]
+            return any(type(one) is tuple and (SourceFileLoader, SOURCE_SUFFIXES) in one for one in loaders)
+    return False
+
+
 class Store:
-    """The stored modules: `index` by name, each (offset, size, source, cached, is a package, the source's time and
-    size); `expressions`, see Expressions. Empty when there is no file that can be used. `paths`: sys.path as the start
-    sees it."""
+    """The stored modules: `index` by name, each (offset, size, source, cached, is a package, the source's state);
+    `expressions`, see Expressions. Empty when there is no file that can be used. `paths`: sys.path as the start sees
+    it. `stale`: something of it has changed."""
 
     def __init__(self):
         self.index, self.expressions, self._file = {}, {}, None
-        self.path, self.paths = None, tuple(sys.path)
+        self.path, self.paths, self.stale = None, tuple(sys.path), False
+        self._lock = _thread.allocate_lock()  # a thread that reads the file while it is closed could read another one
         place = folder()
-        if place is None:
+        if place is None or not all(isinstance(one, str) and one.startswith("/") for one in self.paths):
             return
         self.path = os.path.join(place, _file_name(self.paths))
         try:
@@ -145,17 +184,31 @@ class Store:
         good = all(changed_at(path) == when for path, when in folders)
         return (index, expressions) if good else ({}, {})
 
-    def find(self, name):
-        """The specification of a module; None: it is not stored, or its source has changed."""
+    def _is_first(self, name, folders, place):
+        """Whether a module is looked for in `place` before all others; `folders`: its package's."""
+        if not _python_looks():
+            return False
+        if folders is not None:
+            return next(iter(folders), None) == place
+        if tuple(one for one in sys.path if one in self.paths) != self.paths or place not in self.paths:
+            return False
+        fresh = [one for one in sys.path[:sys.path.index(place)] if one not in self.paths]  # the notebook's folder
+        other = PathFinder.find_spec(name, fresh) if fresh else None
+        return other is None or other.loader is None
+
+    def find(self, name, folders):
+        """The specification of a module; None: it is not stored, or its source has changed, or another is first."""
         entry = self.index.get(name)
         if entry is None:
             return None
-        offset, size, source, cached, package, changed, length = entry  # the offset is behind the index
-        try:
-            facts = os.stat(source)
-        except OSError:
+        offset, size, source, cached, package, state = entry  # the offset is behind the index
+        if not self._is_first(name, folders, place_of(source, package)):
             return None
-        if facts.st_mtime_ns != changed or facts.st_size != length:
+        try:
+            if state_of(os.stat(source)) != state:
+                raise FileNotFoundError
+        except OSError:
+            self.stale = True
             return None
         loader = _StoredLoader(SourceFileLoader(name, source), self, offset, size)
         spec = ModuleSpec(name, loader, origin=source, is_package=package)
@@ -166,34 +219,36 @@ class Store:
 
     def code(self, offset, size):
         """A module's code; None: it cannot be had, as after the start."""
-        if self._file is None:
-            return None
         try:
-            return marshal.loads(os.pread(self._file, size, self._begin + offset))
+            with self._lock:
+                data = os.pread(self._file, size, self._begin + offset) if self._file is not None else b""
+            return marshal.loads(data)
         except (OSError, ValueError, EOFError, TypeError):
             return None
 
     def close(self):
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
 
 
 class _StoredLoader:
     """Executes a module's stored code. The module has Python's own loader, `plain`, then."""
 
     def __init__(self, plain, store, offset, size):
-        self._plain, self._store, self._where = plain, store, (offset, size)
+        self.plain, self._store, self._where = plain, store, (offset, size)
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        module.__spec__.loader = module.__loader__ = self._plain
+        module.__spec__.loader = module.__loader__ = self.plain
         code = self._store.code(*self._where)
         if code is None:
-            self._plain.exec_module(module)
+            self.plain.exec_module(module)
         else:
+            _imp._fix_co_filename(code, self.plain.path)  # it may have been compiled elsewhere
             exec(code, module.__dict__)
 
 
@@ -201,8 +256,8 @@ class _StoredLoader:
 
 
 class Expressions:
-    """Stands in for the compiler of `re`: `known` has the arguments of _sre.compile() by pattern and flags. What is not
-    known is compiled, and known then."""
+    """Stands in for the compiler of `re`: `known` has the arguments of _sre.compile() by whether the pattern is
+    of bytes, pattern and flags. What is not known is compiled, and known then."""
 
     def __init__(self, known):
         import re._compiler as compiler
@@ -216,10 +271,12 @@ class Expressions:
         thread = _thread.get_ident()
         before = self._keys.get(thread)
         if made:
-            if before is not None and before[0] is pattern:
+            if before is not None and before[1] is pattern:
                 self.known[before] = flags, *made
             return self._sre.compile(pattern, flags, *made)
-        key = pattern, int(flags)
+        if type(pattern) not in (str, bytes):
+            return self._compile(pattern, flags)
+        key = type(pattern) is bytes, pattern, int(flags)
         made = self.known.get(key)
         if made is not None:
             return self._sre.compile(pattern, *made)
@@ -246,7 +303,7 @@ class _Finder:
         self.store = Store()
 
     def find_spec(self, name, path=None, target=None):
-        spec = self.store.find(name)
+        spec = self.store.find(name, path)
         if name not in LATE or (LATE[name] and not _is_there(LATE[name])):
             return spec
         if spec is None:
@@ -262,7 +319,9 @@ def _is_there(name):
 
 def begin():
     """From here on imports are the start's. Returns what ends it."""
+    global _quiet
     finder = _Finder()
+    _quiet = _STARTING
     places = [place for place, one in enumerate(sys.meta_path) if one is PathFinder]
     if places:
         sys.meta_path.insert(places[0], finder)
@@ -271,12 +330,14 @@ def begin():
     def end():
         """The shell stands. Returns a function that stores what was imported, for a quiet moment; None: it is stored,
         or nothing is to be."""
+        global _quiet
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
+        _quiet = _STARTED
         expressions.close()
         finder.store.close()
         store, names = finder.store, tuple(sys.modules)
-        if store.index or store.path is None:
+        if store.path is None or (store.index and not store.stale) or not _python_looks():
             return None
 
         def write():

@@ -1,8 +1,8 @@
 """Writes the code of the modules that a start imports into one file: see start_imports.py, which reads it.
 
 The file: the size of the index and of the whole in eight bytes each, the index, and the code of each module as its .pyc
-has it. The index is marshal's: ([(folder, when it changed)], {name: (offset, size, source, cached, is a package, when
-the source changed, its size)}, {(pattern, flags): arguments of _sre.compile()}).
+has it. The index is marshal's: ([(folder, when it changed)], {name: (offset, size, source, cached, is a package, the
+source's state)}, {(is of bytes, pattern, flags): arguments of _sre.compile()}).
 """
 import contextlib
 import importlib.util
@@ -14,6 +14,7 @@ from importlib.machinery import SourceFileLoader
 from . import start_imports
 
 _LARGEST = 64 << 20  # bytes of code
+_MOST = 8  # files
 
 
 def write(store, names):
@@ -22,23 +23,42 @@ def write(store, names):
     place = os.path.dirname(store.path)
     with contextlib.suppress(OSError, ValueError):
         os.makedirs(place, mode=0o700, exist_ok=True)
-        if start_imports.is_private(os.stat(place)):
-            _write_file(store, _modules(names))
+        if start_imports.is_private(os.stat(place)) and os.access(place, os.W_OK):
+            _write_file(store, _modules(store, names))
+            _tidy(place)
 
 
-def _modules(names):
-    """[(name, code, source, cached, is a package, when the source changed, its size)]."""
+def _modules(store, names):
+    """[(name, code, source, cached, is a package, the source's state)]."""
     found, size = [], 0
     for name in names:
-        spec = getattr(sys.modules.get(name), "__spec__", None)
-        if spec is None or type(spec.loader) is not SourceFileLoader or spec.name != name or not spec.cached:
-            continue
-        facts, code = os.stat(spec.origin), _code(spec.cached, spec.origin)
-        size += len(code or b"")
-        if code and size < _LARGEST:
-            found.append((name, code, spec.origin, spec.cached, spec.submodule_search_locations is not None,
-                          facts.st_mtime_ns, facts.st_size))
+        one = None
+        with contextlib.suppress(Exception):  # what stands for a module in sys.modules may be anything
+            one = _module(store, name)
+        size += len(one[1]) if one else 0
+        if one and size < _LARGEST:
+            found.append(one)
     return found
+
+
+def _module(store, name):
+    """None: it cannot be stored, or was found by others than Python's finder: they would be asked again."""
+    module = sys.modules.get(name)
+    spec = None if type(module) is start_imports.LateModule else getattr(module, "__spec__", None)
+    if spec is None or type(spec.loader) is not SourceFileLoader or spec.name != name or not spec.cached:
+        return None
+    package = spec.submodule_search_locations is not None
+    if "." not in name and start_imports.place_of(spec.origin, package) not in store.paths:
+        return None
+    facts, code = os.stat(spec.origin), _code(spec.cached, spec.origin)
+    return (name, code, spec.origin, spec.cached, package, start_imports.state_of(facts)) if code else None
+
+
+def _tidy(place):
+    """Remove the files that have not been written for longest, those of environments that are gone among them."""
+    files = sorted((one.stat().st_mtime_ns, one.path) for one in os.scandir(place))
+    for _, path in files[:-_MOST]:
+        os.unlink(path)
 
 
 def _code(cached, source):
@@ -56,7 +76,8 @@ def _code(cached, source):
 
 
 def _write_file(store, modules):
-    folders = {one for one in store.paths if one} | {os.path.dirname(one[2]) for one in modules}
+    folders = {*store.paths, *(os.path.dirname(one[2]) for one in modules),
+               *(start_imports.place_of(one[2], one[4]) for one in modules)}
     index, at = {}, 0
     for name, code, *facts in modules:
         index[name] = (at, len(code), *facts)
@@ -66,7 +87,7 @@ def _write_file(store, modules):
                    for key, made in store.expressions.items()}  # named constants are more than numbers
     listed = marshal.dumps((known, index, expressions))
     head = len(listed).to_bytes(8, "little") + (start_imports.HEAD + len(listed) + at).to_bytes(8, "little")
-    fresh = "%s.%d" % (store.path, os.getpid())
+    fresh = "%s.%s" % (store.path, os.urandom(8).hex())
     file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(file, "wb") as out:

@@ -370,11 +370,41 @@ static void test_parent_ends(void **state)
     unlink(path);
 }
 
+/* --- What was sent to the kernel before ---------------------------------------------------------------------
+ */
+
+#define NOON 951825600LL /* 2000-02-29 */
+
+static bool before(int64_t clock, int64_t age, int64_t made)
+{
+    int64_t ms = JK_SECOND / 1000;
+    struct timespec date = {.tv_sec = NOON + made / 1000, .tv_nsec = (long)(made % 1000 * ms)};
+    return jk_life_before(NOON * JK_SECOND + clock * ms, age * ms, date);
+}
+
+static void test_sent_before(void **state)
+{
+    (void)state; /* a kernel that began at noon + 5 s, in ms */
+    assert_true(before(6000, 1000, 4999));
+    assert_true(before(6000, 1000, 1000));
+    assert_false(before(6000, 1000, 5000));
+    assert_false(before(6000, 1000, 6000));
+    assert_true(before(35000, 30000, 4999));
+    assert_false(before(35001, 30001, 4999)); /* another machine's clock is wrong */
+    /* The machine's clock was set when the kernel was 2 s old: what is sent from then on is the kernel's. */
+    assert_false(before(2000, 3000, 1999));
+    assert_false(before(90000, 3000, 89999));
+    /* No process is younger than nothing: what tells its age is wrong. */
+    assert_false(before(6000, -1000, 1000));
+    assert_false(jk_life_before(NOON * JK_SECOND, JK_SECOND, (struct timespec){.tv_sec = 253402300799}));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sent_before),
         cmocka_unit_test(test_watchdog),
         cmocka_unit_test(test_watchdog_of_a_starved_process),
         cmocka_unit_test(test_parent_ends),
