@@ -3,6 +3,8 @@ import json
 import os
 import time
 
+from brokers import until
+
 
 def line_of(kernel, msg_id, words):
     """Wait for a line in the output of this cell."""
@@ -134,10 +136,10 @@ def test_what_stays_on_the_device_of_an_ended_lease_is_told(leased, fake):
     assert "Cells that use no device still run" in line_of(leased, run.id, told)
     failed = leased.run("x + 1")
     assert failed.reply["ename"] == "LeaseEnded" and told in failed.reply["evalue"]
-    assert told in lease_of(leased)["body"]["holds"]
+    until(lambda: told in lease_of(leased)["body"]["holds"], "what the panel tells")
     assert leased.run("del view").status == "ok"
+    until(lambda: lease_of(leased)["body"]["holds"] == "", "the memory's way to the host")
     line_of(leased, run.id, "its time is over). Its device is another's now. Cells that use no device")
-    assert lease_of(leased)["body"]["holds"] == ""
     assert "MiB" not in leased.run("x + 1").reply["evalue"]
 
 
