@@ -415,3 +415,11 @@ def test_threads_compile_expressions_at_once():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert again == {key: re.compile(*key) for key in again}
+
+
+def test_the_cache_is_cleared_of_it(place):
+    place.start()
+    size = place.store.stat().st_size
+    text = place.python("import sys\nfrom drupe.program import cache_command\nsys.exit(cache_command(['clear']))")
+    assert text.startswith("freed ") and size > 0 and not list(place.cache.glob("start/*"))
+    assert place.start() == ["old", True]
