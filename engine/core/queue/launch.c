@@ -110,7 +110,7 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
     if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;
     submit.event = entry->event;
     submit.brief = work->brief;
-    submit.sound = work->sound || work->kind == DRUPE_WORK_FILL;
+    submit.sound = work->sound;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
     if (!copy_here(queue, entry, work, &submit)) {

@@ -15,13 +15,14 @@ _UNIT = re.compile(r"^[ \t]*(?P<before>(?!end\b)(?:[\w(),=* \t]*?[\w)])?[ \t]*)\
 _END = re.compile(r"^[ \t]*end[ \t]*(?:(?:subroutine|function)\b.*)?$|^[ \t]*contains[ \t]*$", re.I | re.M)
 _BOUND = re.compile(r"bind\s*\(\s*c\s*(?:,\s*name\s*=\s*[\"'](\w+)[\"']\s*)?\)", re.I)
 _COMPONENTS = re.compile(r"^[ \t]*type\b(?![ \t]*\().*?^[ \t]*end[ \t]*type\b.*?$", re.M | re.S)
-_TYPE = re.compile(r"^[ \t]*(?P<type>integer|real|complex|logical|double[ \t]*precision|character|class|type|procedure)\b"
-                   r"[ \t]*(?:\*[ \t]*(?P<star>\d+)|\((?:[ \t]*kind[ \t]*=)?[ \t]*(?P<kind>\w+)[ \t]*\)|"
+_TYPE = re.compile(r"^[ \t]*(?P<type>integer|real|complex|logical|double[ \t]*precision|character|class|type|"
+                   r"procedure)\b[ \t]*(?:\*[ \t]*(?P<star>\d+)|\((?:[ \t]*kind[ \t]*=)?[ \t]*(?P<kind>\w+)[ \t]*\)|"
                    r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?", re.I)
 _SHAPE = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _NAME = re.compile(r"[ \t]*([a-z]\w*)[ \t]*(?:\*[ \t]*(\d+)[ \t]*)?(%s)?[ \t]*(?:\*[ \t]*(\d+))?" % _SHAPE, re.I)
 _ATTRIBUTE = re.compile(r"[a-z]\w*(?:%s)?" % _SHAPE)
-_ALONE = re.compile(r"^[ \t]*(dimension|allocatable|pointer|value|optional|external)(?:[ \t]*::[ \t]*|[ \t]+)(?=[a-z])(.*)$")
+_ALONE = re.compile(r"^[ \t]*(dimension|allocatable|pointer|value|optional|external)(?:[ \t]*::[ \t]*|[ \t]+)"
+                    r"(?=[a-z])(.*)$")
 _INNER = re.compile(r"\([^()]*\)")
 _INTEGERS = {"1": "int8_t", "2": "int16_t", "4": "int32_t", "8": "int64_t", "c_int": "int", "c_long": "long",
              "c_long_long": "long long", "c_short": "short", "c_signed_char": "signed char", "c_size_t": "size_t",
