@@ -155,5 +155,5 @@ def test_array_over_a_file_that_got_shorter_fails_alone(fresh, work):
             queue.%s.wait()
         except drupe.DeviceLostError:
             print("failed")
-    """ % work, DRUPE_DEVICES="host")
+    """ % work, DRUPE_DEVICES="host:*")
     assert done.stdout == "failed\n", done.stderr
