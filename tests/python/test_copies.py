@@ -114,3 +114,46 @@ def test_copy_from_nowhere_fails_by_itself(fresh, owner):
             print("failed")
     """ % owner)
     assert done.stdout == "failed\n", done.stderr
+
+
+@pytest.mark.parametrize("device", CPUS)
+@pytest.mark.parametrize("view", ["np.frombuffer(mapped, np.uint8)", "np.asarray(np.memmap(file, np.uint8))[1:]",
+                                  "np.frombuffer(memoryview(mapped), np.uint8)[::1]"])
+@pytest.mark.parametrize("ends", ["there, view", "view, there"])
+def test_array_of_a_file_that_got_shorter_fails_the_copy_alone(fresh, device, view, ends):
+    done = fresh("""
+        import mmap, tempfile, numpy as np, drupe, drupe.array as da
+        drupe.contain_faults()
+        file, n = tempfile.TemporaryFile(), 300000
+        file.truncate(n)
+        mapped = mmap.mmap(file.fileno(), n)
+        view = %s
+        queue = drupe.Queue(%r)
+        there = da.zeros(view.size, dtype="uint8", queue=queue)
+        queue.wait()
+        file.truncate(0)
+        try:
+            queue.copy(%s).wait()
+        except drupe.DeviceLostError:
+            print("failed")
+    """ % (view, device, ends))
+    assert done.stdout == "failed\n", done.stderr
+
+
+@pytest.mark.parametrize("work", ["copy(there, lent)", "copy(lent, there)", "fill(lent, 7)"])
+def test_array_over_a_file_that_got_shorter_fails_alone(fresh, work):
+    done = fresh("""
+        import mmap, tempfile, numpy as np, drupe, drupe.array as da
+        drupe.contain_faults()
+        file, n = tempfile.TemporaryFile(), 100000
+        file.truncate(n)
+        lent = da.from_dlpack(np.frombuffer(mmap.mmap(file.fileno(), n), np.uint8), copy=False)
+        queue, there = lent.queue, da.zeros(n, dtype="uint8", queue=lent.queue)
+        queue.wait()
+        file.truncate(0)
+        try:
+            queue.%s.wait()
+        except drupe.DeviceLostError:
+            print("failed")
+    """ % work, DRUPE_DEVICES="host:*")
+    assert done.stdout == "failed\n", done.stderr

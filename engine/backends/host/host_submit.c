@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define INLINE_BYTES (128u << 10) /* in the time that it takes to wake somebody */
+#define INLINE_DOUBT (32u << 10)  /* where a fault would be one of the submitting thread */
 #define COPY_SHARE   (256u << 10)
 #define INLINE_ARGS  32u
 
@@ -36,6 +37,12 @@ static bool begin_inline(const drupe_submit *s)
     event->queued = event->submitted = drupe_now_ns();
     atomic_init(&event->started, event->queued);
     return true;
+}
+
+/* The same for a copy or fill. */
+static bool begin_move(const drupe_submit *s, size_t bytes)
+{
+    return bytes <= (s->sound ? INLINE_BYTES : INLINE_DOUBT) && begin_inline(s);
 }
 
 static drupe_status end_inline(const drupe_submit *s)
@@ -215,7 +222,7 @@ static drupe_status queue_move(const drupe_submit *s, drupe_host_task *task, siz
 
 drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
 {
-    if (bytes <= INLINE_BYTES && begin_inline(s)) {
+    if (begin_move(s, bytes)) {
         memcpy(dst, src, bytes);
         return end_inline(s);
     }
@@ -230,7 +237,7 @@ drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void
 drupe_status drupe_host_submit_fill(const drupe_submit *s, void *dst, const void *pattern,
                                     size_t pattern_size, size_t bytes)
 {
-    if (bytes <= INLINE_BYTES && begin_inline(s)) {
+    if (begin_move(s, bytes)) {
         fill(dst, pattern, pattern_size, bytes);
         return end_inline(s);
     }

@@ -85,10 +85,13 @@ bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
            queue->proof.unmarked_bytes + bytes >= UNMARKED_BYTES;
 }
 
-/* The calling thread makes the copy: nothing is before it, and nobody else gives the device work. */
-static bool copy_here(const drupe_queue *queue, drupe_inflight *entry, const drupe_work *work, size_t nwaits)
+/* The calling thread makes the copy: nothing is before it, nobody else gives the device work, and nobody asks
+ * for its times. */
+static bool copy_here(const drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
+                      const drupe_submit *submit)
 {
-    if (!work->here || nwaits || queue->order.head || queue->shared || queue->names.last_fallible)
+    if (!work->here || submit->nwaits || !submit->done || queue->order.head || queue->shared ||
+        queue->names.last_fallible)
         return false;
     memcpy(work->dst, work->src, work->bytes);
     entry->done = true;
@@ -107,10 +110,10 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
     if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;
     submit.event = entry->event;
     submit.brief = work->brief;
-    submit.sound = work->sound || work->kind == DRUPE_WORK_FILL;
+    submit.sound = work->sound;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
-    if (!copy_here(queue, entry, work, submit.nwaits)) {
+    if (!copy_here(queue, entry, work, &submit)) {
         drupe_event_hand_over(submit.event);
         DRUPE_TRY(call_backend(&submit, work));
     }

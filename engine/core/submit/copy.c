@@ -58,6 +58,12 @@ static drupe_status find_end(const drupe_submission *s, const void *pointer, siz
     return status;
 }
 
+/* Memory of others, which may be a file that is mapped and shorter by now, or another process's. */
+static bool lent(const drupe_copy_end *one_end)
+{
+    return one_end->memory && one_end->memory->imported;
+}
+
 static bool overlap(const void *a, const void *b, size_t bytes)
 {
     uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
@@ -79,7 +85,7 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     bool spared = false;
     if (loss_readable(&to, &from)) DRUPE_TRY(loss_spared(from.memory, refs, &spared));
     if (spared) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
-    work->sound = (to.memory && from.memory) || s->sound;
+    work->sound = (s->sound || (to.memory && from.memory)) && !lent(&to) && !lent(&from);
     work->here = drupe_copy_near(s->queue, work);
     if (!to.foreign && !from.foreign) {
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
@@ -103,8 +109,8 @@ drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void 
     return drupe_submission_end(s, "copy", &work, &refs, status);
 }
 
-static drupe_status check_fill(const drupe_submission *s, const drupe_work *work, const char *name,
-                               drupe_refs *refs)
+static drupe_status submit_fill(const drupe_submission *s, drupe_work *work, drupe_refs *refs,
+                                drupe_event **event)
 {
     const size_t bytes = work->bytes, pattern_size = work->pattern_size;
     if (!work->src || pattern_size == 0 || pattern_size > 16 || pattern_size & (pattern_size - 1)) {
@@ -115,26 +121,33 @@ static drupe_status check_fill(const drupe_submission *s, const drupe_work *work
         return drupe_error_set(DRUPE_E_INVALID, "%zu bytes cannot be filled with a pattern of %zu bytes.",
                                bytes, pattern_size);
     }
-    if (bytes == 0) return DRUPE_OK;
+    if (bytes == 0) return drupe_submission_finish(s, refs, work, "fill", event);
     if ((uintptr_t)work->dst % pattern_size) {
         return drupe_error_set(
             DRUPE_E_INVALID, "A fill's address must be a multiple of its pattern's size %zu.", pattern_size);
     }
     drupe_copy_end one_end;
-    DRUPE_TRY(find_end(s, work->dst, bytes, name, (drupe_touch){.writes = true}, refs, &one_end));
-    if (one_end.memory && one_end.memory->context == s->queue->base.context) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
+    DRUPE_TRY(find_end(s, work->dst, bytes, "fill", (drupe_touch){.writes = true}, refs, &one_end));
+    if (!one_end.memory || one_end.memory->context != s->queue->base.context)
+        return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
+    work->sound = !lent(&one_end);
+    return drupe_submission_finish(s, refs, work, "fill", event);
 }
 
 drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
                                size_t bytes, drupe_event **event)
 {
-    const drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_MARK,
-                             .dst = dst,
-                             .src = pattern,
-                             .pattern_size = pattern_size,
-                             .bytes = bytes};
-    return drupe_submission_run(s, &work, "fill", check_fill, event);
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = drupe_submission_begin(s, &refs);
+    drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_MARK,
+                       .dst = dst,
+                       .src = pattern,
+                       .pattern_size = pattern_size,
+                       .bytes = bytes};
+    if (status == DRUPE_OK) status = submit_fill(s, &work, &refs, event);
+    return drupe_submission_end(s, "fill", &work, &refs, status);
 }
 
 /* --- Hints ---------------------------------------------------------------------------------------------- */

@@ -89,9 +89,9 @@ bool drupe_copy_near(drupe_queue *queue, const drupe_work *work)
 {
     drupe_device *device = queue->base.device;
     const drupe_backend *backend = queue->base.slot->backend;
-    /* `host` does so by itself. Layers and profiling want to see copies. */
+    /* `host` does so by itself. Layers want to see copies. */
     if (!work->sound || work->bytes > NEAR || device->type != DRUPE_DEVICE_CPU || !backend->mem_pin ||
-        backend != queue->base.slot->base || queue->base.flags & DRUPE_QUEUE_PROFILING || drupe_check_on())
+        backend != queue->base.slot->base || drupe_check_on())
         return false;
     return drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE && allowed();
 }

@@ -63,15 +63,37 @@ bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writabl
     return true;
 }
 
-/* Whether all of a buffer's memory is sure to be there: not what ctypes made of an address, or a file that is
+#define BASES_MOST 4 /* NumPy keeps one: the array that owns what views of it show */
+
+/* What an array of NumPy's shows the memory of, borrowed; NULL: its own, or nobody knows. */
+static PyObject *base_of(PyObject *array, bool *known)
+{
+    PyObject *base = PyObject_GetAttrString(array, "base");
+    *known = base != NULL;
+    if (!base) PyErr_Clear();
+    Py_XDECREF(base); /* the array keeps it */
+    return base == Py_None ? NULL : base;
+}
+
+/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that is
  * mapped and may be shorter by now. */
+static bool owner_sound(PyObject *owner)
+{
+    for (int i = 0; i < BASES_MOST; i++) {
+        if (owner && PyMemoryView_Check(owner)) owner = PyMemoryView_GET_BUFFER(owner)->obj;
+        if (!owner) return false;
+        if (PyBytes_CheckExact(owner) || PyByteArray_CheckExact(owner)) return true;
+        if (strcmp(Py_TYPE(owner)->tp_name, "numpy.ndarray") != 0) return false;
+        bool known;
+        owner = base_of(owner, &known);
+        if (!owner) return known;
+    }
+    return false;
+}
+
 static bool end_sound(const drupe_py_copy_end *end)
 {
-    PyObject *owner = end->keepalive ? end->keepalive->view.obj : NULL;
-    if (owner && PyMemoryView_Check(owner)) owner = PyMemoryView_GET_BUFFER(owner)->obj;
-    if (!end->keepalive || !owner) return !end->keepalive;
-    return PyBytes_CheckExact(owner) || PyByteArray_CheckExact(owner) ||
-           strcmp(Py_TYPE(owner)->tp_name, "numpy.ndarray") == 0;
+    return !end->keepalive || owner_sound(end->keepalive->view.obj);
 }
 
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
