@@ -33,7 +33,7 @@ def test_kernel(tmp_path):
 
 
 def test_many():
-    text = run("many.py", "--only", "drupe", "--kernels", "3", "--seconds", "1", "--rate", "5")
+    text = run("many.py", "--only", "drupe", "--kernels", "3", "--rounds", "1", "--seconds", "1", "--rate", "5")
     row = next(line for line in text.splitlines() if line.startswith("drupe"))
     assert row.split()[1:3] == ["15", "0"]  # requests, errors
 

@@ -7,7 +7,7 @@ from brokers import until
 from daemon import Daemon
 from test_session import lease_of, line_of
 
-from drupe.hosted import Broker
+from drupe.hosted import Broker, kernel_session
 from drupe.hosted.kernel_session import Session
 
 WHOLE = {"devices": [{"id": "cpu", "kind": "cpu", "name": "Test CPU", "env": {"DRUPE_DEVICES": "host:*"}}],
@@ -128,8 +128,11 @@ class Notebook:
         raise AssertionError(text)
 
 
-def test_a_session_that_was_busy_when_the_broker_was_started_again_hears_of_its_lease(one, asker):
+def test_a_session_that_was_busy_when_the_broker_was_started_again_hears_of_its_lease(one, asker, monkeypatch):
     """The next thing that it says would make a new connection, on which it had not subscribed."""
+    # The devices of this process are other tests'.
+    for name, result in (("work", False), ("park", ("", 0)), ("unpark", (0, 0.0)), ("opened", False)):
+        monkeypatch.setattr(kernel_session.devices, name, lambda result=result: result)
     lease, notebook = asker.lease("whole"), Notebook()
     session = Session(lease.id, notebook, one.path).start()
     try:

@@ -10,6 +10,8 @@
 
 /* After its begin, in which a kernel gets messages that were for another one. */
 #define STALE_TIME (30 * JK_SECOND)
+/* Seconds. Who claims that a message is older has another clock, or this one jumped. */
+#define STALE_MOST 86400
 
 static atomic_ulong generations;
 
@@ -43,6 +45,7 @@ bool jk_life_before(int64_t now, int64_t age, struct timespec made)
 {
     if (age < 0 || age > STALE_TIME) return false;
     int64_t began = now - age;
+    if (began / JK_SECOND - made.tv_sec > STALE_MOST) return false;
     return made.tv_sec < began / JK_SECOND ||
            (made.tv_sec == began / JK_SECOND && made.tv_nsec < began % JK_SECOND);
 }

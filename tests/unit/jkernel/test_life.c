@@ -370,7 +370,8 @@ static void test_parent_ends(void **state)
     unlink(path);
 }
 
-/* --- What was sent to the kernel before ---------------------------------------------------------------------
+/* --- What was sent to the kernel before
+ * ---------------------------------------------------------------------
  */
 
 #define NOON 951825600LL /* 2000-02-29 */
@@ -394,6 +395,7 @@ static void test_sent_before(void **state)
     /* The machine's clock was set when the kernel was 2 s old: what is sent from then on is the kernel's. */
     assert_false(before(2000, 3000, 1999));
     assert_false(before(90000, 3000, 89999));
+    assert_false(before(6000, 1000, 5000 - 2 * 86400000LL)); /* such a clock, too */
     /* No process is younger than nothing: what tells its age is wrong. */
     assert_false(before(6000, -1000, 1000));
     assert_false(jk_life_before(NOON * JK_SECOND, JK_SECOND, (struct timespec){.tv_sec = 253402300799}));
