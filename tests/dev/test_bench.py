@@ -33,14 +33,14 @@ def test_kernel(tmp_path):
 
 
 def test_many():
-    text = run("many.py", "--only", "drupe", "--kernels", "3", "--rounds", "1", "--seconds", "1", "--rate", "5")
+    text = run("many.py", "--only", "drupe", "--kernels", "3", "--seconds", "1", "--rate", "5")
     row = next(line for line in text.splitlines() if line.startswith("drupe"))
     assert row.split()[1:3] == ["15", "0"]  # requests, errors
 
 
 def test_hosted(tmp_path):
-    run("hosted.py", "--only", "drupe", "--kernels", "3", "--seconds", "1", "--kernels-only", "--json",
-        str(tmp_path / "values"))
+    run("hosted.py", "--only", "drupe", "--kernels", "3", "--rounds", "1", "--seconds", "1", "--kernels-only",
+        "--json", str(tmp_path / "values"))
     drupe = json.loads((tmp_path / "values").read_text())["drupe"]
     assert drupe["lost"] == 0 and 0 < drupe["info"] <= drupe["start"] and drupe["memory"] > 10
 

@@ -91,8 +91,12 @@ drupe_status drupe_host_code_table(const char *text, size_t size, bool quick,
                                    drupe_text *out) DRUPE_MUST_CHECK;
 
 /* ctext_groups.c: the beginning of a text whose kernels have groups, and a kernel's loop over them; `values`
- * and `call` are where its arguments are, and how they are passed on. Blank a `local` out of a parameter:
- * whether there was one. */
+ * and `call` are where its arguments are, and how they are passed on. */
+drupe_status drupe_host_groups_begin(const size_t block[3], drupe_text *out) DRUPE_MUST_CHECK;
+void drupe_host_groups_loop(drupe_text *loop, const char *name, const size_t block[3], const char *values,
+                            const char *call);
+/* Blank a `local` out of a parameter: whether there was one. */
+bool drupe_host_groups_local(char *text);
 /* What to do about a text that needs groups and was built without: for a refusal. */
 #define DRUPE_HOST_GROUPS_ADVICE                                                                             \
     "C with barriers, local memory or get_local_id() is built for groups of one size: "                      \
@@ -100,10 +104,6 @@ drupe_status drupe_host_code_table(const char *text, size_t size, bool quick,
     "name) takes it with each launch. A Program takes it with options=\"-drupe-groups=64\", and its "        \
     "kernels "                                                                                               \
     "are launched without local_size."
-drupe_status drupe_host_groups_begin(const size_t block[3], drupe_text *out) DRUPE_MUST_CHECK;
-void drupe_host_groups_loop(drupe_text *loop, const char *name, const size_t block[3], const char *values,
-                            const char *call);
-bool drupe_host_groups_local(char *text);
 
 /* A program's options. The words lie in `text`, which is to be freed, on failure as well. */
 typedef struct drupe_host_options {
