@@ -8,7 +8,6 @@ from drupe.compiler import cached, launch
 from drupe.compiler.messages import KernelError
 from drupe.compiler.variants import Target
 
-_GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 _turn = threading.Lock()  # builds of the better tier that nobody waits for run one at a time
 
@@ -22,7 +21,7 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
     variant = cached.variant(kernel.py_func, Target(kinds, dims, grouped, checked, language, device.has_aspect_fp64,
                                                     device.name, kernel.dialect))
     variant.device, variant.kinds = device, kinds
-    variant.grain = kernel.grain or max(1, _GRAIN // max(1, variant.cost))
+    variant.grain = kernel.grain or variant.grain
     variant.form = ("host_" if language == "c99" else "") + ("groups" if grouped else "range")
     variant.local = None if grouped else launch.local_for(kernel, device, dims)
     return variant
