@@ -265,8 +265,8 @@ def test_the_devices_of_this_machine(tmp_path):
 class Machine:
     """Two NVIDIA GPUs, one of Intel's and a processor, behind drivers that follow the variables of their makers."""
 
-    def __init__(self, follows=True):
-        self.follows = follows
+    def __init__(self, follows=True, uuids=True):
+        self.follows, self.uuids = follows, uuids
         self.gpus = [self.device("NVIDIA", "NVIDIA Corporation", 1), self.device("NVIDIA", "NVIDIA Corporation", 2),
                      self.device("Arc", "Intel(R) Corporation", 3)]
 
@@ -279,20 +279,20 @@ class Machine:
         found = [dict(one) for one in self.gpus]
         if self.follows and "CUDA_VISIBLE_DEVICES" in masks:
             found = [one for one in found if one["name"] != "NVIDIA"
-                     or "GPU-" + devices.plain(one["uuid"]) == masks["CUDA_VISIBLE_DEVICES"]]
+                     or "GPU-" + devices.plain(one["uuid"]) in masks["CUDA_VISIBLE_DEVICES"].split(",")]
         if self.follows and "ZE_AFFINITY_MASK" in masks:
             arcs = [one for one in found if one["name"] == "Arc"]
-            found = [one for one in found if one["name"] != "Arc" or str(arcs.index(one)) == masks["ZE_AFFINITY_MASK"]]
+            found = [one for one in found if one["name"] != "Arc" or str(arcs.index(one)) in masks["ZE_AFFINITY_MASK"].split(",")]
         found.insert(0, {"backend": "host", "type": "cpu", "name": "CPU", "vendor": "x", "units": 4, "memory": 1 << 30,
                          "uuid": None, "pci": None})
         numbers = {}
         for one in found:
             one["number"] = numbers[one["backend"]] = numbers.get(one["backend"], -1) + 1
-            one["uuid"] = devices.plain(one["uuid"])
+            one["uuid"] = devices.plain(one["uuid"]) if self.uuids else None
         if "DRUPE_DEVICES" in masks:
             names = masks["DRUPE_DEVICES"].split(";")
             found = [one for one in found
-                     if f"{one['backend']}:{one['number']}" in names or f"{one['backend']}:*" in names]
+                     if {f"{one['backend']}:{what}" for what in (one["number"], one["uuid"], "*")} & {*names}]
         return found
 
 
@@ -300,14 +300,24 @@ def test_masks_of_gpus(tmp_path):
     cpu, first, second, arc = devices.entries(Machine().ask, tmp_path)
     assert cpu["parts"] == 4 and cpu["env"]["DRUPE_HOST_THREADS"] == "{parts}"
     assert first["env"]["CUDA_VISIBLE_DEVICES"] == "GPU-00000000-0000-0000-0000-000000000001"
-    assert second["env"]["CUDA_VISIBLE_DEVICES"].endswith("2") and second["env"]["DRUPE_DEVICES"] == "opencl:0"
-    assert arc["env"]["ZE_AFFINITY_MASK"] == "0" and arc["env"]["ONEAPI_DEVICE_SELECTOR"] == "level_zero:0"
+    assert second["env"]["CUDA_VISIBLE_DEVICES"].endswith("2") and second["env"]["DRUPE_DEVICES"].endswith("2")
+    assert arc["env"]["ZE_AFFINITY_MASK"] == "0" and arc["env"]["ONEAPI_DEVICE_SELECTOR"] == "level_zero:*"
     assert [one["id"] for one in (first, second, arc)] == ["gpu0", "gpu1", "gpu2"]
 
 
+@pytest.mark.parametrize("follows", (True, False))
+@pytest.mark.parametrize("uuids", (True, False))
+def test_masks_of_several_gpus_show_all_of_them(tmp_path, follows, uuids):
+    machine = Machine(follows, uuids)
+    found = devices.entries(machine.ask, tmp_path)[1:]
+    for some in ([0, 1], [0, 2], [1, 2], [0, 1, 2]):
+        shown = machine.ask(**devices.joined([found[at]["env"] for at in some]))
+        assert [one["pci"] for one in shown] == [machine.gpus[at]["pci"] for at in some]
+
+
 def test_masks_of_drivers_that_follow_none(tmp_path):
-    """The number that DRUPE_DEVICES names is another one when the driver hides nothing."""
-    _, first, second, arc = devices.entries(Machine(follows=False).ask, tmp_path)
+    """They have no UUIDs either: the number that DRUPE_DEVICES names is another one when the driver hides nothing."""
+    _, first, second, arc = devices.entries(Machine(follows=False, uuids=False).ask, tmp_path)
     assert [one["env"]["DRUPE_DEVICES"] for one in (first, second, arc)] == ["opencl:0", "opencl:1", "opencl:2"]
 
 
