@@ -282,7 +282,8 @@ class Machine:
                      or "GPU-" + devices.plain(one["uuid"]) in masks["CUDA_VISIBLE_DEVICES"].split(",")]
         if self.follows and "ZE_AFFINITY_MASK" in masks:
             arcs = [one for one in found if one["name"] == "Arc"]
-            found = [one for one in found if one["name"] != "Arc" or str(arcs.index(one)) in masks["ZE_AFFINITY_MASK"].split(",")]
+            found = [one for one in found if one["name"] != "Arc"
+                     or str(arcs.index(one)) in masks["ZE_AFFINITY_MASK"].split(",")]
         found.insert(0, {"backend": "host", "type": "cpu", "name": "CPU", "vendor": "x", "units": 4, "memory": 1 << 30,
                          "uuid": None, "pci": None})
         numbers = {}
