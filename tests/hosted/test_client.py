@@ -316,6 +316,49 @@ def test_masks_of_several_gpus_show_all_of_them(tmp_path, follows, uuids):
         assert [one["pci"] for one in shown] == [machine.gpus[at]["pci"] for at in some]
 
 
+LISTING = """\
+GPU 0: NVIDIA H100 (UUID: GPU-00000000-0000-0000-0000-000000000001)
+  MIG 3g.40gb     Device  0: (UUID: MIG-aaaaaaaa-0000-0000-0000-000000000001)
+  MIG 1g.10gb     Device  1: (UUID: MIG-bbbbbbbb-0000-0000-0000-000000000001)
+GPU 1: NVIDIA L40 (UUID: GPU-00000000-0000-0000-0000-000000000002)
+"""
+
+
+class DividedMachine(Machine):
+    """The first of its GPUs is divided: a process sees the instance that the variable names, or the first one."""
+
+    def ask(self, **masks):
+        wanted = masks.get("CUDA_VISIBLE_DEVICES", "MIG-aaaaaaaa").split(",")[0]
+        first = dict(self.gpus[0], memory=(40 if "aaaaaaaa" in wanted else 10) << 30)
+        shown = Machine(uuids=False)
+        shown.follows = False
+        shown.gpus = [first if "MIG" in wanted else self.gpus[1], self.gpus[2]]
+        return shown.ask(**masks)
+
+
+def test_instances_of_a_divided_gpu_are_devices(tmp_path):
+    said = []
+    cpu, arc, *found = devices.entries(DividedMachine().ask, tmp_path, said.append, lambda: LISTING)
+    assert not said and (cpu["kind"], arc["name"]) == ("cpu", "Arc")
+    assert [(one["id"], one["name"], one["memory"] >> 30) for one in found] == [
+        ("gpu1", "NVIDIA H100 MIG 3g.40gb", 40), ("gpu2", "NVIDIA H100 MIG 1g.10gb", 10), ("gpu3", "NVIDIA L40", 8)]
+    assert [one["env"]["CUDA_VISIBLE_DEVICES"][:6] for one in found] == ["MIG-aa", "MIG-bb", "GPU-00"]
+    assert {one["env"]["DRUPE_DEVICES"] for one in found} == {"opencl:0"}
+    assert len(devices.entries(Machine().ask, tmp_path, listing=lambda: "GPU 0: NVIDIA H100 (UUID: GPU-1)\n")) == 4
+
+
+def test_an_instance_that_cannot_be_shown_is_left_out(tmp_path):
+    machine, said = DividedMachine(), []
+
+    def ask(**masks):
+        return machine.ask() if "bbbbbbbb" in masks.get("CUDA_VISIBLE_DEVICES", "") and "DRUPE_DEVICES" in masks \
+            else machine.ask(**masks)
+
+    found = devices.entries(ask, tmp_path, said.append, lambda: LISTING)
+    assert said == ["NVIDIA H100 MIG 1g.10gb is left out: no mask makes it the only one visible"]
+    assert [one["id"] for one in found] == ["cpu", "gpu0", "gpu1", "gpu2"]
+
+
 def test_masks_of_drivers_that_follow_none(tmp_path):
     """They have no UUIDs either: the number that DRUPE_DEVICES names is another one when the driver hides nothing."""
     _, first, second, arc = devices.entries(Machine(follows=False, uuids=False).ask, tmp_path)

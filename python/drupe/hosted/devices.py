@@ -10,6 +10,8 @@ import pathlib
 import subprocess
 import sys
 
+from . import mig
+
 MOST_PARTS = 256  # that the broker accepts
 SECONDS = 60
 IDLE = 1200  # seconds after which a kernel without work gives its device to those who wait
@@ -75,7 +77,7 @@ def candidates(group, found):
     left = [other for other in found if other in group or other not in others]
     shifted = ";".join(f"{member['backend']}:{[x for x in left if x['backend'] == member['backend']].index(member)}"
                        for member in group)
-    if "nvidia" in one["vendor"].lower():
+    if _is_nvidias(one):
         name = "GPU-" + one["uuid"] if one["uuid"] else str(_order(one, others))
         yield {"CUDA_VISIBLE_DEVICES": name, **named}
         yield {"CUDA_VISIBLE_DEVICES": name, "DRUPE_DEVICES": shifted}
@@ -139,25 +141,38 @@ def _divides(one, parts, ask):
         return False
 
 
-def entries(ask=seen, root="/", complain=lambda line: None):
-    """The configuration's `devices`, checked; what cannot be leased alone is left out with a complaint."""
-    found, made, numbers = ask(), [], {}
-    groups = hardware(found)
+def entries(ask=seen, root="/", complain=lambda line: None, listing=mig.listing):
+    """The configuration's `devices`, checked; what cannot be leased alone is left out with a complaint. listing() tells
+    of GPUs that are divided into MIG instances, each of which is a device."""
+    found, made = ask(), []
+    units = mig.units(listing()) if any(map(_is_nvidias, found)) else []
+    groups = {key: group for key, group in hardware(found).items() if not (units and _is_nvidias(group[0]))}
     chosen = _masks([group for key, group in groups.items() if key != "cpu"], found, ask)
     for key, group in groups.items():
         if key == "cpu":
             made.append(processor(group, ask))
             continue
-        one = group[0]
-        kind = one["type"] if one["type"] == "gpu" else "accelerator"
-        masks = chosen.pop(0)
-        if masks is None:
-            complain(f"{one['name']} is left out: no mask makes it the only one visible")
-            continue
-        number = numbers[kind] = numbers.get(kind, -1) + 1
-        made.append({"id": f"{kind}{number}", "kind": kind, "name": one["name"], "parts": 1, "memory": one["memory"],
-                     "env": masks, "nodes": nodes(one, root)})
+        _add(made, group[0], chosen.pop(0), root, complain)
+    for name, uuid in units:
+        shown = [one for one in ask(CUDA_VISIBLE_DEVICES=uuid) if _is_nvidias(one)]
+        masks = {"CUDA_VISIBLE_DEVICES": uuid, "DRUPE_DEVICES": selector(shown)}
+        alone = len(hardware(shown)) == 1 and _only(masks, shown, ask)
+        _add(made, {**shown[0], "name": name} if alone else {"name": name}, masks if alone else None, root, complain)
     return made
+
+
+def _is_nvidias(one):
+    return one["type"] == "gpu" and "nvidia" in one["vendor"].lower()
+
+
+def _add(made, one, masks, root, complain):
+    if masks is None:
+        complain(f"{one['name']} is left out: no mask makes it the only one visible")
+        return
+    kind = one["type"] if one["type"] == "gpu" else "accelerator"
+    number = sum(other["kind"] == kind for other in made)
+    made.append({"id": f"{kind}{number}", "kind": kind, "name": one["name"], "parts": 1, "memory": one["memory"],
+                 "env": masks, "nodes": nodes(one, root)})
 
 
 def _masks(groups, found, ask):
