@@ -8,6 +8,7 @@ from drupe.compiler import cached, launch
 from drupe.compiler.messages import KernelError
 from drupe.compiler.variants import Target
 
+_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"  # as Python and NumPy divide
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 _turn = threading.Lock()  # builds of the better tier that nobody waits for run one at a time
 
@@ -35,7 +36,8 @@ def make(kernel, variant, queue, work):
     if variant.form.startswith("host"):
         _make_on_host(kernel, variant, queue, work)
         return
-    variant.program = drupe.Program(variant.text.text, queue=queue)
+    rounds = drupe.enums.fp_config.correctly_rounded_divide_sqrt in (queue.device.single_fp_config or ())
+    variant.program = drupe.Program(variant.text.text, queue=queue, options=_ROUNDED if rounds else "")
     variant.kernel, variant.tier = variant.program[variant.text.name], "driver"
 
 
