@@ -107,7 +107,7 @@ def test_the_kernel_object(ipykernel):
 
 def test_what_the_kernel_object_answers(kernel):
     kernel.run("k = get_ipython().kernel; some_name = 1")
-    assert kernel.run("k.do_complete('some_n', 6)['matches'], k.do_is_complete('def f(:')['status']"
+    assert kernel.run("k.do_complete('some_n', 6)['matches'], k.do_is_complete('def f(')['status']"
                       ).result == "(['some_name'], 'incomplete')"
     assert kernel.run("k.do_inspect('some_name', 4)['found'], k.do_inspect('no_such_name', 4)['found']"
                       ).result == "(True, False)"

@@ -4,6 +4,7 @@ no client knows for an error.
 They show the user's frames: what stands between those and an error inside of Drupe helps nobody to mend it. %xmode
 Verbose shows them.
 """
+import linecache
 import os
 import traceback as standard
 
@@ -76,6 +77,10 @@ def lines(shell, kind, error, traceback, offset):
     try:
         return _plain(shell, kind, error, frames_of_others(traceback, (_HERE, _IPYTHON)))
     except (Exception, KeyboardInterrupt):
+        pass  # from CPython 3.13 on these need as much
+    try:
+        return _bare_lines(shell, error, frames_of_others(traceback, (_HERE, _IPYTHON)))
+    except (Exception, KeyboardInterrupt):
         return [jsontext.error_line(error)]
 
 
@@ -109,6 +114,18 @@ def _plain(shell, kind, error, traceback):
         if bare:
             part.stack = None
     return "".join(whole.format(chain=not bare)).rstrip("\n").split("\n")
+
+
+def _bare_lines(shell, error, traceback):
+    """Where it happened, without looking into the lines."""
+    found = ["Traceback (most recent call last):"]
+    while traceback is not None:
+        code, number = traceback.tb_frame.f_code, traceback.tb_lineno
+        where = cell_name(shell, code.co_filename) or code.co_filename
+        found.append('  File "%s", line %d, in %s' % (where, number, code.co_name))
+        found.append("    " + linecache.getline(code.co_filename, number).strip())
+        traceback = traceback.tb_next
+    return [*found, jsontext.error_line(error)]
 
 
 def _parts(whole):

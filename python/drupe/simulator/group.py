@@ -86,10 +86,10 @@ class GroupRun:
 
     def _place(self, frame):
         """Where in the source a work-item waits, by all calls between the kernel and there."""
-        code, place = self.run.function.__code__, [(frame.f_code, frame.f_lasti)]
+        code, place = self.run.function.__code__, [traces.place(frame, self.run.places)]
         while frame.f_code is not code and frame.f_back is not None:
             frame = frame.f_back
-            place.append((frame.f_code, frame.f_lasti))
+            place.append(traces.place(frame, self.run.places))
         return place
 
     def _drive(self, own):

@@ -25,7 +25,7 @@ class Run:
 
     def __init__(self, function, space, arguments, takes_item, options, stop):
         self.function, self.space, self.arguments, self.options = function, space, arguments, options
-        self.takes_item, self.item, self.group, self.workers = takes_item, None, None, []
+        self.takes_item, self.item, self.group, self.workers, self.places = takes_item, None, None, [], {}
         self.random = random.Random(options.seed) if options.seed is not None else None
         self.watches = options.races or options.uninitialized
         self.bar = Bar(function.__name__, options.progress)
@@ -159,7 +159,7 @@ class Run:
 
     def local_array(self, shape, dtype, frame):
         """local.array(): all work-items of a group get one array for one place in the source."""
-        key = frame.f_code, frame.f_lasti
+        key = traces.place(frame, self.places)
         array = self.group.arrays.get(key)
         if array is None:
             array = self.group.arrays[key] = self._local(shape, dtype, assigned_name(frame) or "local array")

@@ -50,9 +50,25 @@ def explain(error, run):
 
 
 def where(code, at):
-    """File, line and text of the instruction at an offset of code."""
-    line = next(itertools.islice(code.co_positions(), at // 2, None), (None,))[0] or code.co_firstlineno
+    """File, line and text of the instruction at an offset of code, or of a position in its text."""
+    line = ((at if isinstance(at, tuple) else _position(code, at)) or (None,))[0] or code.co_firstlineno
     return code.co_filename, line, linecache.getline(code.co_filename, line).strip()
+
+
+def place(frame, known):
+    """Code, and where in its text a frame stands, as where() takes it. CPython 3.12 and newer may have several
+    instructions for one call in the text, one behind each branch before it. `known` keeps what was found of code that
+    lives as long."""
+    code, at = frame.f_code, frame.f_lasti
+    found = known.get((id(code), at))
+    if found is None:
+        found = _position(code, at)
+        known[id(code), at] = found = code, at if found is None or None in found else found
+    return found  # by the instruction where there are no columns (-X no_debug_ranges)
+
+
+def _position(code, at):
+    return next(itertools.islice(code.co_positions(), at // 2, None), None)
 
 
 # --- Debuggers ---------------------------------------------------------------------------------------------
