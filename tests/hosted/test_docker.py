@@ -16,7 +16,7 @@ def test_a_container_gets_the_devices_of_its_lease_only():
     found = config([gpu, {"id": "cpu", "nodes": []}], DRUPE_HOST_THREADS="2")
     assert sorted(found["devices"]) == ["/dev/dri/card0:/dev/dri/card0:rw",
                                         "/dev/dri/renderD128:/dev/dri/renderD128:rw"]
-    assert found["nano_cpus"] == 2_000_000_000
+    assert found["cpu_quota"] == 2 * found["cpu_period"]
     assert "device_requests" not in found and "privileged" not in found
 
 
