@@ -426,7 +426,7 @@ def test_containers_see_neither_the_broker_nor_each_other(hub, people, gpus):
     for person in (first, second):
         person.start("one-gpu")
     code = ("import glob, os\n"
-            "print(os.path.exists('/run/drupe'), os.path.exists('/var/run/docker.sock'), os.path.exists('/host'))\n"
+            "print(os.path.exists('/run/drupe'), os.path.exists('/var/run/docker.sock'), os.path.exists('/host/dev'))\n"
             "print(sorted({open(path + '/cmdline').read().split(chr(0))[0] for path in glob.glob('/proc/[0-9]*')}))\n"
             "print(sorted(os.listdir('/home')), os.listdir('/home/drupe'))")
     hub.engine.tried(second.container(), "touch", "/home/drupe/secret")
