@@ -421,22 +421,54 @@ def nodes_that_others_made(hub, person, notebook, node, other):
         assert done.stdout.strip() == answer
 
 
+SEEN = """
+import glob, os
+print(os.path.exists("/run/drupe"), os.path.exists("/var/run/docker.sock"), os.path.exists("/host/dev"))
+print(sorted({open(path + "/cmdline").read().split(chr(0))[0] for path in glob.glob("/proc/[0-9]*")}))
+print(os.listdir("/home"), os.listdir("/home/drupe"))
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapEff", "CapBnd", "NoNewPrivs"))])
+"""
+
+
 def test_containers_see_neither_the_broker_nor_each_other(hub, people, gpus):
     first, second = people[:2]
     for person in (first, second):
         person.start("one-gpu")
-    code = ("import glob, os\n"
-            "print(os.path.exists('/run/drupe'), os.path.exists('/var/run/docker.sock'), os.path.exists('/host/dev'))\n"
-            "print(sorted({open(path + '/cmdline').read().split(chr(0))[0] for path in glob.glob('/proc/[0-9]*')}))\n"
-            "print(sorted(os.listdir('/home')), os.listdir('/home/drupe'))")
-    hub.engine.tried(second.container(), "touch", "/home/drupe/secret")
-    seen = first.notebook().run(code).splitlines()
-    assert seen[0] == "False False False"
-    assert "drupe-broker" not in seen[1] and "dockerd" not in seen[1]
-    assert "secret" not in seen[2]
-    pids = int(hub.engine.tried(first.container(), "sh", "-c", "ls -d /proc/[0-9]* | wc -l")[1])
-    assert pids < 10
-    assert first.notebook().run("%%bash\ngrep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status").split()[1::2] == [
-        "0000000000000000", "0000000000000000", "1"]
+    assert hub.engine.tried(second.container(), "touch", "/home/drupe/secret") == (0, "")
+    files, processes, homes, rights = first.notebook().run(SEEN).splitlines()
+    assert files == "False False False"
+    assert "drupe-broker" not in processes and "dockerd" not in processes
+    assert int(hub.engine.tried(first.container(), "sh", "-c", "ls -d /proc/[0-9]* | wc -l")[1]) < 10
+    assert homes.startswith("['drupe'] ") and "secret" not in homes
+    assert rights == "['0000000000000000', '0000000000000000', '1']"
     host = hub.engine.inspect(first.container())["HostConfig"]
     assert not host["Privileged"] and not host["PidMode"] and host["Memory"] > 0 and host["PidsLimit"] > 0
+
+
+LISTEN = """
+for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+    for line in open(path).readlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and not fields[1].partition(":")[0].endswith("7F"):
+            print(int(fields[1].rpartition(":")[2], 16))
+"""
+ASK = """
+import urllib.request
+try:
+    print(urllib.request.urlopen({url!r}, timeout=60).status)
+except OSError as error:
+    print(error)
+"""
+
+
+def test_what_a_container_reaches_of_the_others(hub, people, gpus):
+    """Servers and the hub, which ask for a token; neither kernels nor the interface of the proxy."""
+    first, second = people[:2]
+    for person in (first, second):
+        person.start("one-gpu")
+    assert second.notebook().run(LISTEN) == "8888"
+    [network] = hub.engine.inspect(second.container())["NetworkSettings"]["Networks"].values()
+    notebook = first.notebook()
+    for url, answer in ((f"http://{network['IPAddress']}:8888/user/{second.name}/api/contents", "403"),
+                        ("http://hub:8081/hub/api/users", "403"), ("http://hub:8001/api/routes", "refused")):
+        assert answer in notebook.run(ASK.format(url=url))

@@ -14,12 +14,4 @@ class LeasingDockerSpawner(spawner.Leasing, DockerSpawner):
         super().__init__(**arguments)
         given = self.extra_host_config
         if given is not hub.docker_host_config:
-            self.extra_host_config = lambda one: with_lease(given(one) if callable(given) else given, one)
-
-
-def with_lease(given, spawner):
-    """Lists are joined, and of other values the lease's counts, so that nothing given here widens it by mistake."""
-    joined = dict(given)
-    for name, value in hub.docker_host_config(spawner).items():
-        joined[name] = [*joined.get(name, []), *value] if isinstance(value, list) else value
-    return joined
+            self.extra_host_config = lambda one: hub.with_lease(given(one) if callable(given) else given, one)

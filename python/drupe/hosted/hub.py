@@ -147,3 +147,12 @@ def docker_host_config(spawner):
         # Not `nano_cpus`, which Docker refuses beside the period that DockerSpawner sets.
         config.update(cpu_period=CPU_PERIOD, cpu_quota=int(env["DRUPE_HOST_THREADS"]) * CPU_PERIOD)
     return config
+
+
+def with_lease(given, spawner):
+    """An administrator's own settings for a container, and what the lease gives. Lists are joined; where both set the same
+    number, the lease's counts."""
+    joined = dict(given)
+    for name, value in docker_host_config(spawner).items():
+        joined[name] = [*joined.get(name, []), *value] if isinstance(value, list) else value
+    return joined
