@@ -58,10 +58,6 @@ def compose_program():
     return shutil.which("docker-compose")
 
 
-def addresses():
-    return {line.split()[0].split("@")[0] for line in image.output("ip", "-brief", "link").splitlines()}
-
-
 class Engine:
     """dockerd with everything below build/docker and a folder for its sockets."""
 
@@ -69,12 +65,13 @@ class Engine:
         self.run = pathlib.Path(tempfile.mkdtemp(prefix="drupe-docker-"))
         self.socket = self.run / "docker.sock"
         self.keep = os.environ.get("DRUPE_TEST_KEEP") == "1"
-        self.forward, self.links = FORWARD.read_text(), addresses()
+        self.forward, self.bridges = FORWARD.read_text(), []
         WORK.mkdir(parents=True, exist_ok=True)
         image.WORK = WORK
         self.log = WORK / "log"
         self.log.write_bytes(b"")
-        self.environment = {**os.environ, "DOCKER_HOST": f"unix://{self.socket}", "DRUPE_DOCKER_SOCKET": str(self.socket),
+        self.environment = {**os.environ, "DOCKER_HOST": f"unix://{self.socket}",
+                            "DRUPE_DOCKER_SOCKET": str(self.socket),
                             "PATH": f"{self.run}:{os.environ['PATH']}"}
         self.process = None
 
@@ -83,6 +80,7 @@ class Engine:
         command = ["nice", "dockerd", "--data-root", WORK / "data", "--exec-root", self.run / "exec", "--pidfile",
                    self.run / "pid", "-H", f"unix://{self.socket}", "--iptables=false", "--ip6tables=false",
                    "--ip-forward=false", "--bridge", BRIDGE]
+        self._clear()  # what a run that was killed has left
         subprocess.run(["ip", "link", "add", "name", BRIDGE, "type", "bridge"], check=True)
         subprocess.run(["ip", "address", "add", ADDRESS, "dev", BRIDGE], check=True)
         subprocess.run(["ip", "link", "set", BRIDGE, "up"], check=True)
@@ -96,7 +94,8 @@ class Engine:
         return "containers were not seen: dockerd does not run here: " + (told[-1] if told else "it says nothing")
 
     def _answers(self):
-        return subprocess.run(["docker", "version"], env=self.environment, capture_output=True, check=False).returncode == 0
+        done = subprocess.run(["docker", "version"], env=self.environment, capture_output=True, check=False)
+        return done.returncode == 0
 
     def _wrap(self):
         compose = compose_program()
@@ -111,7 +110,7 @@ class Engine:
         """What a command of docker prints."""
         done = subprocess.run([self.run / "docker", *map(str, arguments)], env=self.environment, capture_output=True,
                               text=True, check=False, cwd=ROOT, **options)
-        assert done.returncode == 0, f"docker {' '.join(map(str, arguments))}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert done.returncode == 0, f"docker {' '.join(map(str, arguments))}: {done.stdout}{done.stderr}"[-3000:]
         return done.stdout.strip()
 
     def tried(self, container, *command, user=None, options=()):
@@ -127,8 +126,12 @@ class Engine:
     def running(self):
         return set(self.docker("ps", "--format", "{{.Names}}").split())
 
+    def there(self):
+        """All containers, also those that have ended."""
+        return set(self.docker("ps", "--all", "--format", "{{.Names}}").split())
+
     def typed(self, line, **changes):
-        """Run a line as an administrator types it; its output goes to build/docker/log, and what it printed comes back."""
+        """Run a line as an administrator types it; its output goes to build/docker/log."""
         with open(self.log, "ab") as log:
             log.write(f"\n$ {line}\n".encode())
             log.flush()
@@ -159,7 +162,9 @@ class Engine:
             containers = self.docker("ps", "--all", "--quiet").split()
             if containers:
                 self.docker("rm", "--force", *containers)
+            self.bridges = [f"br-{one}" for one in self.docker("network", "ls", "--quiet").split()]
             self.docker("network", "prune", "--force")
+            self.docker("image", "prune", "--force")
             volumes = self.docker("volume", "ls", "--quiet").split()
             if volumes:
                 self.docker("volume", "rm", *volumes)
@@ -170,17 +175,19 @@ class Engine:
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
-        for name in addresses() - self.links:
-            if re.match(rf"{BRIDGE}$|docker0$|br-[0-9a-f]{{12}}$|veth", name):
-                subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
+        self._clear()
         FORWARD.write_text(self.forward)
+        shutil.rmtree(self.run, ignore_errors=True)
+        for name in ("base", "host") if self.keep else ("base", "host", "data"):
+            shutil.rmtree(WORK / name, ignore_errors=True)
+
+    def _clear(self):
+        for name in (*self.bridges, BRIDGE):
+            subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
         for line in pathlib.Path("/proc/mounts").read_text().splitlines():
             point = line.split()[1]
             if point.startswith((f"{WORK}/", f"{self.run}/")):
                 subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
-        shutil.rmtree(self.run, ignore_errors=True)
-        for name in ("base", "host") if self.keep else ("base", "host", "data"):
-            shutil.rmtree(WORK / name, ignore_errors=True)
 
 
 def blocks(heading):

@@ -41,11 +41,13 @@ def test_a_hub_in_a_container_sees_the_hosts_device_files_elsewhere(tmp_path, mo
     devices = [{"id": "gpu-0", "nodes": ["/dev/drupe-test-9"]}]
     assert "group_add" not in config(devices)
     monkeypatch.setenv("DRUPE_HOST_ROOT", str(tmp_path))
-    assert config(devices) == {"devices": ["/dev/drupe-test-9:/dev/drupe-test-9:rw"], "group_add": [node.stat().st_gid]}
+    assert config(devices) == {"devices": ["/dev/drupe-test-9:/dev/drupe-test-9:rw"],
+                               "group_add": [node.stat().st_gid]}
 
 
 def test_settings_of_an_administrator_stay():
-    lease = types.SimpleNamespace(devices=[{"id": "gpu0", "nodes": ["/dev/dri/card7"]}], env={"DRUPE_HOST_THREADS": "1"})
+    lease = types.SimpleNamespace(devices=[{"id": "gpu0", "nodes": ["/dev/dri/card7"]}],
+                                  env={"DRUPE_HOST_THREADS": "1"})
     spawner = types.SimpleNamespace(drupe=types.SimpleNamespace(lease=lease))
     given = {"cap_drop": ["ALL"], "devices": ["/dev/fuse"], "cpu_quota": 900_000}
     assert hub.with_lease(given, spawner) == {

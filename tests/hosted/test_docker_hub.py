@@ -1,7 +1,7 @@
 """docker/README.md as it is typed: images by a Docker engine, its hub, and what containers enforce.
 
-An engine of the tests' own is started; ./dev hosted-test docker installs what it needs. The tests build on each other, in the
-order of the file. DRUPE_TEST_KEEP=1 leaves the images for the next run.
+An engine of the tests' own is started; ./dev hosted-test docker installs what it needs. DRUPE_TEST_KEEP=1 leaves the
+images for the next run.
 """
 import contextlib
 import json
@@ -109,7 +109,7 @@ def test_one_person_runs_a_cell(engine, person_image, hardened):
         with contextlib.suppress(AssertionError):
             engine.docker("rm", "--force", name)
         process.communicate(timeout=60)
-    until(lambda: name not in engine.docker("ps", "--all", "--format", "{{.Names}}").split(), "--rm")
+    until(lambda: name not in engine.there(), "--rm")
 
 
 @pytest.mark.parametrize("maker", ["nvidia", "intel"])
@@ -257,7 +257,7 @@ def test_two_have_a_container_each_and_the_third_waits(hub, people):
     assert third.server()["pending"] == "spawn" and third.container() not in hub.engine.running()
     assert "number 1 in the queue" in progress(third)
     first.stop()
-    assert first.container() not in hub.engine.docker("ps", "--all", "--format", "{{.Names}}").split()
+    assert first.container() not in hub.engine.there()
     until(third.ready, "the third's server", STARTS)
     assert third.notebook().run(CELL).split()[0] == "999000.0"
 
@@ -272,7 +272,7 @@ def progress(person):
 def test_processors_are_limited_by_the_lease(hub, people):
     person = people[0]
     person.start("sub-device")
-    quota = "cat /sys/fs/cgroup/cpu.max 2>/dev/null || cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us"
+    quota = "cd /sys/fs/cgroup; cat cpu.max 2>/dev/null || cat cpu/cpu.cfs_quota_us cpu/cpu.cfs_period_us"
     found = [int(one) for one in hub.engine.tried(person.container(), "sh", "-c", quota)[1].split()]
     assert found[0] == found[1]  # one processor's time
 
@@ -285,7 +285,7 @@ def test_a_killed_container_returns_its_lease(hub, people):
     killed = time.monotonic()
     until(lambda: lease not in hub.leases(), "the lease's end")
     assert time.monotonic() - killed < BACK
-    until(lambda: person.container() not in hub.engine.docker("ps", "--all", "--format", "{{.Names}}").split(), "its removal")
+    until(lambda: person.container() not in hub.engine.there(), "its removal")
     until(lambda: not person.server(), "the hub's notice", 120)
 
 
@@ -330,8 +330,7 @@ def test_who_logs_out_leaves_nothing(hub, people):
     person.start("cpu-part")
     hub.held(person)
     person.page("/hub/logout")
-    until(lambda: person.container() not in hub.engine.docker("ps", "--all", "--format", "{{.Names}}").split(),
-          "the container's removal")
+    until(lambda: person.container() not in hub.engine.there(), "the container's removal")
     until(lambda: hub.lease_of(person) is None, "the lease's end")
 
 

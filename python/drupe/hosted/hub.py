@@ -150,8 +150,8 @@ def docker_host_config(spawner):
 
 
 def with_lease(given, spawner):
-    """An administrator's own settings for a container, and what the lease gives. Lists are joined; where both set the same
-    number, the lease's counts."""
+    """An administrator's own settings for a container, and what the lease gives. Lists are joined; where both set the
+    same number, the lease's counts."""
     joined = dict(given)
     for name, value in docker_host_config(spawner).items():
         joined[name] = [*joined.get(name, []), *value] if isinstance(value, list) else value
