@@ -39,16 +39,19 @@ def lacking():
         return "the long tests run by ./dev hosted-test"
     if os.geteuid() != 0:
         return "containers were not seen: dockerd and debootstrap need root"
-    missing = sorted({package for name, package in PROGRAMS.items() if not shutil.which(name)})
-    if missing and os.environ.get("DRUPE_TEST_DOCKER") == "1" and shutil.which("apt-get"):
-        WORK.mkdir(parents=True, exist_ok=True)
-        image.WORK = WORK
-        image.install(*missing)
-        missing = []
-    if missing:
-        return f"containers were not seen: this machine has no {' and no '.join(missing)}; " \
+    if packages() and not may_install():
+        return f"containers were not seen: this machine has no {' and no '.join(packages())}; " \
                "./dev hosted-test docker installs what is missing on a Debian"
     return None
+
+
+def packages():
+    """Those that are missing."""
+    return sorted({package for name, package in PROGRAMS.items() if not shutil.which(name)})
+
+
+def may_install():
+    return os.environ.get("DRUPE_TEST_DOCKER") == "1" and shutil.which("apt-get") is not None
 
 
 def compose_program():
@@ -73,10 +76,11 @@ class Engine:
         self.environment = {**os.environ, "DOCKER_HOST": f"unix://{self.socket}",
                             "DRUPE_DOCKER_SOCKET": str(self.socket),
                             "PATH": f"{self.run}:{os.environ['PATH']}"}
-        self.process = None
+        self.process = self.compose = None
 
     def start(self):
         """None, or why there is no engine."""
+        image.install(*packages())
         command = ["nice", "dockerd", "--data-root", WORK / "data", "--exec-root", self.run / "exec", "--pidfile",
                    self.run / "pid", "-H", f"unix://{self.socket}", "--iptables=false", "--ip6tables=false",
                    "--ip-forward=false", "--bridge", BRIDGE]
@@ -98,12 +102,12 @@ class Engine:
         return done.returncode == 0
 
     def _wrap(self):
-        compose = compose_program()
-        if compose is None and os.environ.get("DRUPE_TEST_DOCKER") == "1" and shutil.which("apt-get"):
+        self.compose = compose_program()
+        if self.compose is None and may_install():
             image.install("docker-compose")
-            compose = compose_program()
+            self.compose = compose_program()
         wrapper = self.run / "docker"
-        wrapper.write_text(WRAPPER.format(docker=shutil.which("docker"), compose=compose or ""))
+        wrapper.write_text(WRAPPER.format(docker=shutil.which("docker"), compose=self.compose or ""))
         wrapper.chmod(0o755)
 
     def docker(self, *arguments, **options):
