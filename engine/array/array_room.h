@@ -99,11 +99,12 @@ typedef struct drupe_target {
     bool cpu;      /* its memory is the host's, and a BLAS of the host serves it */
     bool gpu_form; /* which form of the kernels */
     bool fp64;
-    bool checked;      /* its kernels are instrumented */
-    size_t units;      /* compute units */
-    size_t most;       /* bytes, above which a result is asked for at once, as there may not be so many */
-    size_t group;      /* work-group size of the GPU form */
-    drupe_map kernels; /* the bytes of a recipe -> drupe_kernel */
+    bool checked;        /* its kernels are instrumented */
+    size_t units;        /* compute units */
+    size_t most;         /* bytes, above which a result is asked for at once, as there may not be so many */
+    size_t group;        /* work-group size of the GPU form */
+    const char *options; /* for programs in OpenCL C */
+    drupe_map kernels;   /* the bytes of a recipe -> drupe_kernel */
     void (*fused_close)(struct drupe_target *target); /* fused_build.c's: give up what `fused` has; or NULL */
     drupe_map fused; /* fused_build.c's, under its lock: the bytes of a fused_recipe -> what is known of it */
 } drupe_target;

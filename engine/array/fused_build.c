@@ -167,7 +167,7 @@ static drupe_status build(const fused_entry *entry, uint32_t flags, drupe_kernel
                                  .flags = flags,
                                  .bytes = drupe_text_get(&text),
                                  .size = text.length,
-                                 .options = "-w"};
+                                 .options = t->options};
     if (status == DRUPE_OK && flags & DRUPE_SOURCE_BACKGROUND)
         status = build_behind(t, &source, &program);
     else if (status == DRUPE_OK)

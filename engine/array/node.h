@@ -172,6 +172,9 @@ typedef struct pending_plan {
 } pending_plan;
 /* Of all nodes of the list that are PENDING. Needs the lock. */
 void drupe_plan_make(pending_list *list, const pending_target *target, pending_plan *plan);
+/* Whether the target's kernel may store to its array: nothing behind it reads that memory, in the plan or the
+ * list, and it reads itself only the elements that it stores to. Needs the lock. */
+bool drupe_plan_lets(const pending_plan *plan, const pending_list *list, const pending_target *target);
 
 /* Whether two inputs, which are memory, are the same elements in the same order. */
 bool drupe_node_input_same(const drupe_node *a, size_t i, const drupe_node *b, size_t k);

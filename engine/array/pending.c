@@ -245,26 +245,6 @@ static drupe_node *node_cast(drupe_node *node, drupe_dtype dtype, drupe_status *
     return cast;
 }
 
-/* Whether some other work that is pending reads the memory of `out`, or reads it in another way. Needs the
- * lock. */
-static bool is_read(const drupe_array *out, const drupe_node *last)
-{
-    const pending_list *list = drupe_pending_list(out->queue);
-    for (const drupe_node *node = list ? list->first : NULL; node; node = node->next) {
-        for (unsigned i = 0; i < node->nin; i++) {
-            const node_input *in = &node->in[i];
-            if (in->memory != out->memory) continue;
-            if (node != last || in->offset != out->offset || in->dtype != out->dtype ||
-                node->ndim != out->ndim)
-                return true;
-            for (int d = 0; d < out->ndim; d++)
-                if (out->shape[d] > 1 && node_strides((drupe_node *)(uintptr_t)node, i)[d] != out->strides[d])
-                    return true;
-        }
-    }
-    return false;
-}
-
 /* Whether rows of it lie one behind the other, as those of results do. */
 static bool is_orderly(const drupe_array *out)
 {
@@ -320,23 +300,14 @@ bool drupe_pending_into(const drupe_target *target, int op, const op_types *type
         drupe_node_drop(before);
         return true;
     }
-    drupe_pending_lock();
-    const bool read = is_read(out, node);
-    drupe_pending_unlock();
     drupe_array values;
     drupe_array_none(&values);
     become(&values, result);
-    if (!read) {
-        bool done = false;
-        const pending_target there = {.node = result, .spent = true, .array = out, .done = &done};
-        *status = drupe_pending_settle(out->queue, &there);
-        if (done || *status != DRUPE_OK) {
-            drupe_array_clear(&values);
-            return true;
-        }
-    }
-    *status = drupe_array_settle(&values);
-    if (*status == DRUPE_OK) *status = copy_values(&values, out);
+    bool done = false;
+    const pending_target there = {.node = result, .spent = true, .array = out, .done = &done};
+    *status = drupe_pending_settle(out->queue, &there);
+    if (!done && *status == DRUPE_OK) *status = drupe_array_settle(&values);
+    if (!done && *status == DRUPE_OK) *status = copy_values(&values, out);
     drupe_array_clear(&values);
     return true;
 }

@@ -170,6 +170,41 @@ static void find_outputs(const pending_plan *plan)
     }
 }
 
+/* --- Targets ---------------------------------------------------------------------------------------------
+ */
+
+static bool is_view(const drupe_node *node, unsigned i, const drupe_array *array)
+{
+    const node_input *in = &node->in[i];
+    if (in->offset != array->offset || in->dtype != array->dtype || node->ndim != array->ndim) return false;
+    const ptrdiff_t *strides = node->axes + (1 + i) * (size_t)node->ndim;
+    for (int d = 0; d < array->ndim; d++)
+        if (array->shape[d] > 1 && strides[d] != array->strides[d]) return false;
+    return true;
+}
+
+/* A kernel reads an element before it stores to it. So those before the target's may read its memory in any
+ * way, and the target's own one element by element. */
+static bool lets_target(const drupe_node *node, const pending_target *target)
+{
+    const int number = target->node->kernel;
+    if (node->kernel >= 0 && node->kernel < number) return true;
+    for (unsigned i = 0; i < node->nin; i++)
+        if (node->in[i].memory == target->array->memory &&
+            (node->kernel != number || !is_view(node, i, target->array)))
+            return false;
+    return true;
+}
+
+bool drupe_plan_lets(const pending_plan *plan, const pending_list *list, const pending_target *target)
+{
+    bool lets = true;
+    for (int i = 0; lets && i < plan->count; i++) lets = lets_target(plan->nodes[i], target);
+    for (const drupe_node *node = list->first; lets && node; node = node->next)
+        for (unsigned i = 0; i < node->nin; i++) lets &= node->in[i].memory != target->array->memory;
+    return lets;
+}
+
 void drupe_plan_make(pending_list *list, const pending_target *target, pending_plan *plan)
 {
     plan->count = plan->kernels = 0;

@@ -208,6 +208,10 @@ static drupe_status settle_some(drupe_queue *queue, const pending_target *target
     *rest = all > (unsigned)plan.count ? all - (unsigned)plan.count : 0;
     /* Another thread may have settled it, or it is behind what fits the plan. */
     if (target && (*target->done || target->node->state != NODE_SETTLING)) target = NULL;
+    if (target && !target->reduction && !drupe_plan_lets(&plan, list, target)) {
+        target->node->output = true;
+        target = NULL;
+    }
     drupe_pending_unlock();
     drupe_queue_retain(queue); /* it may go with the last node */
     const drupe_origin *before = drupe_origin_enter(NULL);

@@ -46,6 +46,11 @@ static void target_describe(drupe_target *t)
     t->units = (size_t)drupe_device_number(t->device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
     if (t->units == 0) t->units = 1;
     t->most = (size_t)drupe_device_number(t->device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) / 2;
+    /* Without it a driver may divide float32 by an approximation, which differs from NumPy in the last digit.
+     */
+    const bool rounds = drupe_device_number(t->device, DRUPE_INFO_SINGLE_FP_CONFIG, 0) &
+                        DRUPE_FLAG(DRUPE_FP_CORRECTLY_ROUNDED);
+    t->options = rounds ? "-w -cl-fp32-correctly-rounded-divide-sqrt" : "-w";
     for (t->group = 256; t->group > most && t->group > 1;) t->group /= 2;
 }
 
@@ -98,7 +103,7 @@ static drupe_status program_build(drupe_target *t, const kernel_recipe *recipe, 
         source = (drupe_source){.language = DRUPE_LANG_OPENCL_C,
                                 .bytes = drupe_text_get(&text),
                                 .size = text.length,
-                                .options = "-w"};
+                                .options = t->options};
     }
     if (status == DRUPE_OK) status = drupe_program_open(t->context, t->device, &source, NULL, program);
     drupe_text_clear(&text);

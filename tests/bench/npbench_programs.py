@@ -143,7 +143,10 @@ def floyd_warshall(path):
 @program
 def gemm(alpha, beta, C, A, B):
     """A product of matrices, added to what is there."""
-    C[...] = alpha*(A @ B) + beta*C
+    product = A @ B
+    for i in prange(C.shape[0]):
+        for j in prange(C.shape[1]):
+            C[i, j] = alpha*product[i, j] + beta*C[i, j]
 
 
 @drupe.device_func

@@ -24,7 +24,7 @@ def passes(name):
     tree = kernels.lower(function, kinds, dims=dims, grouped=grouped)
     parts = []
     for dialect in ("c99", "opencl"):
-        made = variants.Variant(text.render(tree, dialect), cost=1, failures=tree.failures, written=[],
+        made = variants.Variant(text.render(tree, dialect), cost=1, grain=1, failures=tree.failures, written=[],
                                 watched=tree.watched, sources=tree.sources, lowered=lambda: tree)
         made.kinds = kinds
         shown = show.Inspection(drupe.kernel(function), made)

@@ -50,9 +50,10 @@ class Account:
 
 
 class Hub:
-    """`python -m drupe.hosted hub` with two GPUs that nobody has, or a configuration of the test's own."""
+    """`python -m drupe.hosted hub` with two GPUs that nobody has, or a configuration of the test's own. In the
+    background, as a shell's `&` starts it, it ignores Ctrl-C."""
 
-    def __init__(self, folder, configuration=None):
+    def __init__(self, folder, configuration=None, background=False):
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.folder = folder
@@ -61,7 +62,8 @@ class Hub:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "drupe.hosted", "hub", "--port", str(self.port), "--folder", str(folder / "hub"),
              "--config", str(config), "--proxy", str(PROXY)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if background else signal.SIG_DFL))
         self.said = ""
         while "Ctrl-C ends" not in self.said:
             line = self.process.stdout.readline()
@@ -77,10 +79,10 @@ class Hub:
         """The pid of the hub's own broker."""
         return next(pid for pid in children(self.process.pid) if "drupe-broker" in command(pid))
 
-    def stop(self):
-        """Ctrl-C; the exit status."""
+    def stop(self, how=signal.SIGINT):
+        """Ctrl-C, or another signal; the exit status."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(how)
         status = self.process.wait(120)
         self.process.stdout.close()
         return status

@@ -265,8 +265,8 @@ def test_the_devices_of_this_machine(tmp_path):
 class Machine:
     """Two NVIDIA GPUs, one of Intel's and a processor, behind drivers that follow the variables of their makers."""
 
-    def __init__(self, follows=True):
-        self.follows = follows
+    def __init__(self, follows=True, uuids=True):
+        self.follows, self.uuids = follows, uuids
         self.gpus = [self.device("NVIDIA", "NVIDIA Corporation", 1), self.device("NVIDIA", "NVIDIA Corporation", 2),
                      self.device("Arc", "Intel(R) Corporation", 3)]
 
@@ -279,20 +279,21 @@ class Machine:
         found = [dict(one) for one in self.gpus]
         if self.follows and "CUDA_VISIBLE_DEVICES" in masks:
             found = [one for one in found if one["name"] != "NVIDIA"
-                     or "GPU-" + devices.plain(one["uuid"]) == masks["CUDA_VISIBLE_DEVICES"]]
+                     or "GPU-" + devices.plain(one["uuid"]) in masks["CUDA_VISIBLE_DEVICES"].split(",")]
         if self.follows and "ZE_AFFINITY_MASK" in masks:
             arcs = [one for one in found if one["name"] == "Arc"]
-            found = [one for one in found if one["name"] != "Arc" or str(arcs.index(one)) == masks["ZE_AFFINITY_MASK"]]
+            found = [one for one in found if one["name"] != "Arc"
+                     or str(arcs.index(one)) in masks["ZE_AFFINITY_MASK"].split(",")]
         found.insert(0, {"backend": "host", "type": "cpu", "name": "CPU", "vendor": "x", "units": 4, "memory": 1 << 30,
                          "uuid": None, "pci": None})
         numbers = {}
         for one in found:
             one["number"] = numbers[one["backend"]] = numbers.get(one["backend"], -1) + 1
-            one["uuid"] = devices.plain(one["uuid"])
+            one["uuid"] = devices.plain(one["uuid"]) if self.uuids else None
         if "DRUPE_DEVICES" in masks:
             names = masks["DRUPE_DEVICES"].split(";")
             found = [one for one in found
-                     if f"{one['backend']}:{one['number']}" in names or f"{one['backend']}:*" in names]
+                     if {f"{one['backend']}:{what}" for what in (one["number"], one["uuid"], "*")} & {*names}]
         return found
 
 
@@ -300,14 +301,67 @@ def test_masks_of_gpus(tmp_path):
     cpu, first, second, arc = devices.entries(Machine().ask, tmp_path)
     assert cpu["parts"] == 4 and cpu["env"]["DRUPE_HOST_THREADS"] == "{parts}"
     assert first["env"]["CUDA_VISIBLE_DEVICES"] == "GPU-00000000-0000-0000-0000-000000000001"
-    assert second["env"]["CUDA_VISIBLE_DEVICES"].endswith("2") and second["env"]["DRUPE_DEVICES"] == "opencl:0"
-    assert arc["env"]["ZE_AFFINITY_MASK"] == "0" and arc["env"]["ONEAPI_DEVICE_SELECTOR"] == "level_zero:0"
+    assert second["env"]["CUDA_VISIBLE_DEVICES"].endswith("2") and second["env"]["DRUPE_DEVICES"].endswith("2")
+    assert arc["env"]["ZE_AFFINITY_MASK"] == "0" and arc["env"]["ONEAPI_DEVICE_SELECTOR"] == "level_zero:*"
     assert [one["id"] for one in (first, second, arc)] == ["gpu0", "gpu1", "gpu2"]
 
 
+@pytest.mark.parametrize("follows", (True, False))
+@pytest.mark.parametrize("uuids", (True, False))
+def test_masks_of_several_gpus_show_all_of_them(tmp_path, follows, uuids):
+    machine = Machine(follows, uuids)
+    found = devices.entries(machine.ask, tmp_path)[1:]
+    for some in ([0, 1], [0, 2], [1, 2], [0, 1, 2]):
+        shown = machine.ask(**devices.joined([found[at]["env"] for at in some]))
+        assert [one["pci"] for one in shown] == [machine.gpus[at]["pci"] for at in some]
+
+
+LISTING = """\
+GPU 0: NVIDIA H100 (UUID: GPU-00000000-0000-0000-0000-000000000001)
+  MIG 3g.40gb     Device  0: (UUID: MIG-aaaaaaaa-0000-0000-0000-000000000001)
+  MIG 1g.10gb     Device  1: (UUID: MIG-bbbbbbbb-0000-0000-0000-000000000001)
+GPU 1: NVIDIA L40 (UUID: GPU-00000000-0000-0000-0000-000000000002)
+"""
+
+
+class DividedMachine(Machine):
+    """The first of its GPUs is divided: a process sees the instance that the variable names, or the first one."""
+
+    def ask(self, **masks):
+        wanted = masks.get("CUDA_VISIBLE_DEVICES", "MIG-aaaaaaaa").split(",")[0]
+        first = dict(self.gpus[0], memory=(40 if "aaaaaaaa" in wanted else 10) << 30)
+        shown = Machine(uuids=False)
+        shown.follows = False
+        shown.gpus = [first if "MIG" in wanted else self.gpus[1], self.gpus[2]]
+        return shown.ask(**masks)
+
+
+def test_instances_of_a_divided_gpu_are_devices(tmp_path):
+    said = []
+    cpu, arc, *found = devices.entries(DividedMachine().ask, tmp_path, said.append, lambda: LISTING)
+    assert not said and (cpu["kind"], arc["name"]) == ("cpu", "Arc")
+    assert [(one["id"], one["name"], one["memory"] >> 30) for one in found] == [
+        ("gpu1", "NVIDIA H100 MIG 3g.40gb", 40), ("gpu2", "NVIDIA H100 MIG 1g.10gb", 10), ("gpu3", "NVIDIA L40", 8)]
+    assert [one["env"]["CUDA_VISIBLE_DEVICES"][:6] for one in found] == ["MIG-aa", "MIG-bb", "GPU-00"]
+    assert {one["env"]["DRUPE_DEVICES"] for one in found} == {"opencl:0"}
+    assert len(devices.entries(Machine().ask, tmp_path, listing=lambda: "GPU 0: NVIDIA H100 (UUID: GPU-1)\n")) == 4
+
+
+def test_an_instance_that_cannot_be_shown_is_left_out(tmp_path):
+    machine, said = DividedMachine(), []
+
+    def ask(**masks):
+        return machine.ask() if "bbbbbbbb" in masks.get("CUDA_VISIBLE_DEVICES", "") and "DRUPE_DEVICES" in masks \
+            else machine.ask(**masks)
+
+    found = devices.entries(ask, tmp_path, said.append, lambda: LISTING)
+    assert said == ["NVIDIA H100 MIG 1g.10gb is left out: no mask makes it the only one visible"]
+    assert [one["id"] for one in found] == ["cpu", "gpu0", "gpu1", "gpu2"]
+
+
 def test_masks_of_drivers_that_follow_none(tmp_path):
-    """The number that DRUPE_DEVICES names is another one when the driver hides nothing."""
-    _, first, second, arc = devices.entries(Machine(follows=False).ask, tmp_path)
+    """They have no UUIDs either: the number that DRUPE_DEVICES names is another one when the driver hides nothing."""
+    _, first, second, arc = devices.entries(Machine(follows=False, uuids=False).ask, tmp_path)
     assert [one["env"]["DRUPE_DEVICES"] for one in (first, second, arc)] == ["opencl:0", "opencl:1", "opencl:2"]
 
 

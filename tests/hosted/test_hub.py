@@ -192,3 +192,11 @@ def test_ctrl_c_ends_everything(hub, everybody):
     assert hub.stop() == 0
     until(lambda: not [pid for pid in pids if os.path.exists(f"/proc/{pid}") and hubs.command(pid)], "the end of all")
     assert not os.path.exists(f"/run/drupe-hub-{hub.port}")
+
+
+def test_a_hub_in_the_background_ends_by_sigterm(tmp_path):
+    made = hubs.Hub(tmp_path, background=True)
+    pids = hubs.children(made.process.pid)
+    made.process.send_signal(signal.SIGINT)
+    assert made.stop(signal.SIGTERM) == 0
+    until(lambda: not [pid for pid in pids if os.path.exists(f"/proc/{pid}") and hubs.command(pid)], "the end of all")

@@ -394,6 +394,43 @@ def test_in_place_of_another_type(queue):
     same(y, b)
 
 
+def test_an_array_that_the_assigned_expression_reads_is_stored_to(work, x, values):
+    y = x * 1.0
+    same(y, values)
+    work.new()
+    y[...] = x * 2 + y * 3 - y
+    same(y, values * 4)
+    assert len(work.new()) == 1
+
+
+def test_what_reads_an_array_before_it_is_assigned_to_gets_the_old_values(x, values):
+    y = x * 1.0
+    y.queue.wait()
+    before, short = y + 1, y[:1] * 2
+    y[...] = x * 2 + y
+    same(before, values + 1)
+    same(short, values[:1] * 2)
+    same(y, values * 3)
+
+
+def test_what_reads_an_assigned_array_at_another_place_gets_the_old_values(queue):
+    a = np.arange(256.0 * 256).reshape(256, 256)
+    x = da.asarray(a, queue=queue)
+    expected = a.T * 2 + a
+    x[...] = x.T * 2 + x
+    same(x, expected)
+    expected = expected[:, ::-1] - expected[0] + expected
+    x[...] = x[:, ::-1] - x[0] + x
+    same(x, expected)
+    later = (x[0] + 1) * x[:1]  # of another shape, and so by a kernel behind it
+    wanted = (expected[0] + 1) * expected[:1]
+    x[...] = x * 0.5 + 1
+    same(later, wanted)
+    x[...] = (x[0] * 2 + 1) + x
+    expected = expected * 0.5 + 1
+    same(x, (expected[0] * 2 + 1) + expected)
+
+
 def test_assignments_that_overlap(x, values):
     for text in ("x[1:] = x[:-1] * 2", "x[:-1] = x[1:] - 1", "x[...] = x[::-1] + x", "x[1:] += x[:-1]",
                  "x[::2] = x[::-2]", "x[1:-1] = (x[:-2] + x[2:]) * 0.5", "x += x[:1]"):

@@ -220,6 +220,13 @@ def test_stored_expressions_are_the_same(place):
     assert place.python(code).splitlines()[-1] == "module compile"
 
 
+def test_where_re_has_other_parts_its_expressions_are_left_alone(place):
+    code = ("import re, types\nparts = vars(re._compiler)\n"
+            "re._compiler = types.SimpleNamespace(**{name: parts[name] for name in parts if name != '_sre'})\n" +
+            START % "import stored_one\nre.compile('a+b?')")
+    assert json.loads(place.python(code)) == ["old", True]
+
+
 def test_expressions_that_cannot_be_stored(place):
     imports = """
 import re, stored_one

@@ -132,6 +132,8 @@ static drupe_status device_info(drupe_device *device, drupe_info key, uint64_t n
 {
     if (key == DRUPE_INFO_NAME)
         drupe_text_printf(text, "scripted device");
+    else if (key == DRUPE_INFO_UUID && ((struct native_device *)drupe_native(device))->of->uuid)
+        drupe_text_printf(text, "%s", ((struct native_device *)drupe_native(device))->of->uuid);
     else if (!number_of(drupe_native(device), key, number))
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The scripted device does not tell.");
     return DRUPE_OK;

@@ -23,6 +23,7 @@ struct test_device {
     uint64_t domains;    /* DRUPE_FLAG(drupe_domain); 0: NUMA, where that has parts */
     uint64_t most_parts; /* 0: its units */
     drupe_status open;   /* what opening it gives */
+    const char *uuid;    /* NULL: it does not tell */
 };
 
 struct test_script {

@@ -1,17 +1,22 @@
 /* DRUPE_DEVICES and ONEAPI_DEVICE_SELECTOR: which devices the environment leaves.
  *
  * The text is short and read seldom, so nothing is kept of it: each question walks over its terms again. A
- * term is `backend:item,item`; an item names devices by type, by number or all (`*`), and may go on with
- * parts (`0.1`, `*.*`). */
+ * term is `backend:item,item`; an item names devices by type, by number, by UUID or all (`*`), and may go on
+ * with parts (`0.1`, `*.*`). A UUID says the same whatever else is there; numbers change with it. */
 #include "core/device/device_room.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#define UUID_SIZE 36u
 
 /* One item of a term. */
 struct item {
     bool discard;
     drupe_filter what; /* its number is that in the backend, its path ".1", ".*.0" */
+    const char *uuid;  /* of UUID_SIZE characters, or NULL */
 };
 
 /* A walk over the items. */
@@ -71,17 +76,29 @@ static bool parts_valid(const char *parts, size_t size)
     return true;
 }
 
-static bool read_item(const char *word, size_t size, drupe_filter *what)
+static bool is_uuid(const char *word, size_t size)
 {
+    for (size_t i = 0; size == UUID_SIZE && i < size; i++) {
+        const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? word[i] != '-' : !isxdigit((unsigned char)word[i])) return false;
+    }
+    return size == UUID_SIZE;
+}
+
+static bool read_item(const char *word, size_t size, struct item *item)
+{
+    drupe_filter *const what = &item->what;
     const char *dot = memchr(word, '.', size);
     size_t head = dot ? (size_t)(dot - word) : size;
+    item->uuid = NULL;
     what->type = -1;
     what->path = word + head;
     what->path_size = size - head;
     if (!parts_valid(what->path, what->path_size)) return false;
     if (drupe_filter_number(word, head, &what->number)) return true;
     what->number = -1;
-    if (drupe_filter_is(word, head, "*")) return true;
+    if (is_uuid(word, head)) item->uuid = word;
+    if (item->uuid || drupe_filter_is(word, head, "*")) return true;
     what->type =
         drupe_filter_is(word, head, "fpga") ? DRUPE_DEVICE_ACCELERATOR : drupe_filter_type(word, head);
     return what->type >= 0 && what->path_size == 0;
@@ -126,9 +143,9 @@ static drupe_status read_next(struct walk *walk, const struct item **item)
     drupe_filter_trim(&word, &length);
     if (length == 0)
         return mistake(walk->term, (size_t)(walk->end - walk->term), "has a place without a device");
-    if (!read_item(word, length, &walk->item.what))
+    if (!read_item(word, length, &walk->item))
         return mistake(word, length,
-                       "is not a device (*, cpu, gpu, accelerator, custom, a number, a part 0.1)");
+                       "is not a device (*, cpu, gpu, accelerator, custom, a number, a UUID, a part 0.1)");
     if (walk->item.discard && walk->item.what.path_size)
         return mistake(word, length, "takes away parts, which no term can");
     *item = &walk->item;
@@ -210,10 +227,18 @@ static drupe_status choose_parts(drupe_device_set *chosen, drupe_device *device,
     return DRUPE_OK;
 }
 
+static bool has_uuid(drupe_device *device, const char *uuid)
+{
+    char own[UUID_SIZE + 1];
+    return drupe_device_info(device, DRUPE_INFO_UUID, own, sizeof own, NULL) == DRUPE_OK &&
+           strncasecmp(own, uuid, UUID_SIZE) == 0;
+}
+
 /* Whether an item speaks of a root device, of this number in its backend. */
-static bool concerns(const struct item *item, const drupe_device *device, long number)
+static bool concerns(const struct item *item, drupe_device *device, long number)
 {
     if (item->what.number >= 0 && item->what.number != number) return false;
+    if (item->uuid && !has_uuid(device, item->uuid)) return false;
     return drupe_filter_match(&item->what, device);
 }
 

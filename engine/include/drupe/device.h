@@ -88,11 +88,12 @@ DRUPE_API drupe_status drupe_device_select(const char *filter, drupe_device **de
 
 /* The environment variable that limits the devices ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR") and its text,
  * or NULL. Both have the syntax `backend:devices;...`: a backend is a name or `*`; devices are `*`, types,
- * numbers of devices in their backend, or parts of one such as `0.1` (`0.*` = all its parts), separated by
- * commas; a term that begins with `!` takes devices away, and stands last. What is chosen is numbered anew.
- * DRUPE_DEVICES has the last word; ONEAPI_DEVICE_SELECTOR knows nothing of `host` and leaves it in place.
- * Read when a backend is opened; a text that cannot be understood makes every listing DRUPE_E_INVALID, with
- * the part that is wrong. `*text`, which may be NULL, is borrowed from the environment. */
+ * numbers of devices in their backend, UUIDs, or parts of one such as `0.1` (`0.*` = all its parts),
+ * separated by commas; a term that begins with `!` takes devices away, and stands last. What is chosen is
+ * numbered anew. DRUPE_DEVICES has the last word; ONEAPI_DEVICE_SELECTOR knows nothing of `host` and leaves
+ * it in place. Read when a backend is opened; a text that cannot be understood makes every listing
+ * DRUPE_E_INVALID, with the part that is wrong. `*text`, which may be NULL, is borrowed from the environment.
+ */
 DRUPE_API const char *drupe_device_selector(const char **text);
 
 DRUPE_API drupe_device *drupe_device_retain(drupe_device *device); /* NULL-safe */

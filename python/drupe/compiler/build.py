@@ -8,7 +8,7 @@ from drupe.compiler import cached, launch
 from drupe.compiler.messages import KernelError
 from drupe.compiler.variants import Target
 
-_GRAIN = 20_000  # operations that are worth a chunk of the host's work-items
+_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"  # as Python and NumPy divide
 _PATIENT = 20_000_000  # operations above which a launch waits for the better tier
 _turn = threading.Lock()  # builds of the better tier that nobody waits for run one at a time
 
@@ -22,7 +22,7 @@ def compile(kernel, kinds, dims, grouped, device, checked=False):
     variant = cached.variant(kernel.py_func, Target(kinds, dims, grouped, checked, language, device.has_aspect_fp64,
                                                     device.name, kernel.dialect))
     variant.device, variant.kinds = device, kinds
-    variant.grain = kernel.grain or max(1, _GRAIN // max(1, variant.cost))
+    variant.grain = kernel.grain or variant.grain
     variant.form = ("host_" if language == "c99" else "") + ("groups" if grouped else "range")
     variant.local = None if grouped else launch.local_for(kernel, device, dims)
     return variant
@@ -36,7 +36,8 @@ def make(kernel, variant, queue, work):
     if variant.form.startswith("host"):
         _make_on_host(kernel, variant, queue, work)
         return
-    variant.program = drupe.Program(variant.text.text, queue=queue)
+    rounds = drupe.enums.fp_config.correctly_rounded_divide_sqrt in (queue.device.single_fp_config or ())
+    variant.program = drupe.Program(variant.text.text, queue=queue, options=_ROUNDED if rounds else "")
     variant.kernel, variant.tier = variant.program[variant.text.name], "driver"
 
 

@@ -106,7 +106,7 @@ def _found(key, function, target):
             return None
         text = Text(*map(_tuples, entry["text"]))
         _check_types(text, entry)
-        return Variant(text, cost=entry["cost"], failures=entry["failures"],
+        return Variant(text, cost=entry["cost"], grain=entry["grain"], failures=entry["failures"],
                        written=_tuples(entry["written"]), watched=reader.watched,
                        sources=[reader.lines[at] for at in sorted(reader.lines)],
                        lowered=lambda: _lowered(function, target))
@@ -116,7 +116,7 @@ def _found(key, function, target):
 
 def _check_types(text, entry):
     """TypeError where an entry is not what _keep() writes."""
-    numbers = [entry["cost"], text.item_bytes, *([] if text.room is None else [text.room])]
+    numbers = [entry["cost"], entry["grain"], text.item_bytes, *([] if text.room is None else [text.room])]
     for kind, values in ((str, (text.text, text.name, text.form)), (tuple, (text.params, *text.params)),
                          (int, numbers), (bool, [entry["failures"]]), (list, [entry["written"]])):
         if any(type(one) is not kind for one in values):
@@ -138,8 +138,8 @@ def _keep(key, made, kinds):
         return
     try:
         entry = {"numpy": "numpy" in sys.modules and _numpy(), "reads": reads.steps_of(made.function, kinds),
-                 "text": list(vars(made.text).values()), "cost": made.cost, "failures": made.failures,
-                 "written": made.written}
+                 "text": list(vars(made.text).values()), "cost": made.cost, "grain": made.grain,
+                 "failures": made.failures, "written": made.written}
         _engine._cache_add(key, _packed(entry))
     except Exception:
         pass

@@ -1,9 +1,10 @@
 """All passes, one after the other: from a function and the types of its arguments to a Variant that is not built."""
-from drupe.compiler import kernels, masks, text, tree
+from drupe.compiler import analysis, kernels, masks, text, text_c99, tree
 from drupe.compiler.messages import KernelError
 from drupe.compiler.variants import Variant
 
 ROUNDS = 500  # what a loop counts for whose length is not known
+_GRAIN, _LANES = 20_000, 24  # operations that are worth a chunk of the host's work-items; of vectors, about as many
 _MOST_PARAMETERS = 64  # of a kernel on host, with those that launches add (DRUPE_HOST_PARAMS)
 
 
@@ -17,8 +18,16 @@ def run(function, target):
             "size and stride that is asked for. Pass fewer arrays, or numbers in an array.")
     written = [(one.source[1], one.name) for one in made.params
                if one.buffer is not None and one.source[0] == "pointer" and not one.buffer.readonly]
-    return Variant(shown, cost=sum(cost(stmt) for stmt in made.body), failures=made.failures, written=written,
+    each = sum(cost(stmt) for stmt in made.body)
+    return Variant(shown, cost=each, grain=_grain(made, each), failures=made.failures, written=written,
                    watched=made.watched, sources=made.sources, lowered=lambda: made)
+
+
+def _grain(made, each):
+    """Work-items of a chunk on the host. Those that become vectors take much less time than they have operations."""
+    plain = not any(isinstance(node, (tree.For, tree.While)) or (
+        isinstance(node, tree.Call) and not tree.is_cheap(node)) for node in analysis.everything(made))
+    return max(1, _GRAIN*(_LANES if plain and text_c99.independent(made.body) else 1) // max(1, each))
 
 
 def lowered(function, target):

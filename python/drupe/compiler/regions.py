@@ -16,7 +16,6 @@ from drupe.compiler import analysis, tree, types
 from drupe.compiler.analysis import bodies, expressions, nodes, target
 
 _VARYING = ("global_id", "local_id", "sub_group_id", "sub_group_local_id")
-_CHEAP = ("floordiv", "mod", "minimum", "maximum", "wrap_index", "abs", "shl", "shr")
 
 
 @dataclass
@@ -156,7 +155,7 @@ class Planner:
                 if node.op in ("//", "%") and not always and not isinstance(node.b, tree.Const):
                     return False
             elif isinstance(node, tree.Call):
-                if node.function is not None or node.name not in _CHEAP or node.type not in types.INTEGERS:
+                if not tree.is_cheap(node) or node.type not in types.INTEGERS:
                     return False
             elif not isinstance(node, (tree.Const, tree.Query, tree.Unary, tree.Cast, tree.Select)):
                 return False

@@ -6,7 +6,7 @@ private arrays. A kernel with barriers has loops between its barriers instead; t
 """
 import re
 
-from drupe.compiler import analysis, text, tree, types
+from drupe.compiler import analysis, rows, text, tree, types
 from drupe.compiler.analysis import nodes
 from drupe.compiler.library import C_TYPES
 from drupe.compiler.messages import KernelError
@@ -249,19 +249,34 @@ class Kernel(text.Program):
     def _single(self):
         """The function of one work-item, and the loops."""
         printer = Function(self, self.kernel)
+        free = ["drupe_independent"] if independent(self.kernel.body) else []
+        row = self._row(printer) if free and self.kernel.dims > 1 and not self.kernel.grouped else []
         lines = printer.print_body()
         lines[:0] = ["    " + one for one in printer.own_places()]
         hidden = [one for one in printer.hidden if one not in ("drupe_linear", "drupe_failed")]
         params = self.take_parameters(printer)
         head = "static inline void %s(%s)" % (self.name, ", ".join(
-            [_hidden_parameter(one) for one in hidden] + [declared for declared, _name in params]) or "void")
-        call = "%s(%s);" % (self.name, ", ".join(hidden + [name for _declared, name in params]))
-        free = ["drupe_independent"] if independent(self.kernel.body) else []
-        loops = self._groups(hidden, call, free) if self.kernel.grouped else self._rows(call, free)
+            [_hidden_parameter(one) for one in hidden] + [declared for declared, _name in params] +
+            ["%s %s" % (kind, name) for kind, name, _text in row]) or "void")
+        call = "%s(%s);" % (self.name, ", ".join(
+            hidden + [name for _declared, name in params] + [name for _kind, name, _text in row]))
+        lines[:0] = ["    /* %s: %s, read once for a row */" % (name, text) for _kind, name, text in row]
+        row = ["const %s %s = %s;" % one for one in row]
+        loops = self._groups(hidden, call, free) if self.kernel.grouped else self._rows(call, row + free)
         return "\n".join([head, "{", *lines, "}"]), self.run_function(loops)
 
+    def _row(self, printer):
+        """[(C type, name, text)] of what is read once for a row; the printer uses the names from now on."""
+        found = []
+        for load, outer in rows.loads(self.kernel, printer.body):
+            text, name = printer.expr(outer), "drupe_row%d" % len(found)
+            same = [one for one in found if one[2] == text]
+            found += [] if same else [(C_TYPES[load.type], name, text)]
+            printer.texts[id(load)] = (same[0][1] if same else name), load
+        return found
+
     def _rows(self, call, free):
-        """The work-items of a Range's chunks, row by row."""
+        """The work-items of a Range's chunks, row by row. `free`: lines before the loop over a row's."""
         dims = self.kernel.dims
         total = " * ".join("drupe_g%d" % dim for dim in range(dims))
         lines = ["const i64 drupe_total = %s;" % total,

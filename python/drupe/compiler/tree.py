@@ -269,6 +269,12 @@ class Function:
     alive: Optional[str] = None  # the variable that is cleared where a work-item would end at a Check (masks.py)
 
 
+def is_cheap(call):
+    """Whether it is a few instructions, and no function of mathematics or of the user's."""
+    return call.function is None and call.name in (
+        "floordiv", "mod", "minimum", "maximum", "wrap_index", "abs", "shl", "shr")
+
+
 def children(node):
     """The nodes in a node's fields, in order."""
     for one in dataclasses.fields(node):

@@ -23,12 +23,13 @@ class Text:
 
 
 class Variant:
-    """`cost`: operations of a work-item; `failures`: whether it has checks; `written`: (path, name) of each array that
-    it may write; `watched`: (globals or cell, name, object) that were compiled in; `sources`: what has line(number), of
-    each function in it. `lowered` gives its tree.Function. `kernel` is replaced when the better tier is there."""
+    """`cost`: operations of a work-item; `grain`: how many work-items a chunk has at least, on the host; `failures`:
+    whether it has checks; `written`: (path, name) of each array that it may write; `watched`: (globals or cell, name,
+    object) that were compiled in; `sources`: what has line(number), of each function in it. `lowered` gives its
+    tree.Function. `kernel` is replaced when the better tier is there."""
 
-    def __init__(self, text, *, cost, failures, written, watched, sources, lowered):
-        self.text, self.cost, self.failures, self.written = text, cost, failures, written
+    def __init__(self, text, *, cost, grain, failures, written, watched, sources, lowered):
+        self.text, self.cost, self.grain, self.failures, self.written = text, cost, grain, failures, written
         self.watched, self.sources, self._lowered, self._function = watched, sources, lowered, None
         self.kernel = self.program = self.tier = self.problem = self.device = None
 

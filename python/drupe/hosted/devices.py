@@ -10,6 +10,8 @@ import pathlib
 import subprocess
 import sys
 
+from . import mig
+
 MOST_PARTS = 256  # that the broker accepts
 SECONDS = 60
 IDLE = 1200  # seconds after which a kernel without work gives its device to those who wait
@@ -61,27 +63,31 @@ def same(found, wanted):
     return sorted(map(key, found)) == sorted(map(key, wanted))
 
 
-def selector(group):
-    return ";".join(f"{one['backend']}:{one['number']}" for one in group)
+def selector(group, name="number"):
+    return ";".join(f"{one['backend']}:{one[name]}" for one in group)
 
 
 def candidates(group, found):
-    """Sets of masks for the devices of one piece of hardware, the best first."""
+    """Sets of masks for the devices of one piece of hardware, the best first. UUIDs come before numbers, which are
+    others where the driver hides devices: the masks of two leased GPUs are joined to those of both."""
     one = group[0]
     masks = {"DRUPE_DEVICES": selector(group)}
+    named = {"DRUPE_DEVICES": selector(group, "uuid")} if all(member["uuid"] for member in group) else masks
     others = [other for other in found if other["type"] == "gpu" and other["vendor"] == one["vendor"]]
-    # Where the driver hides its other devices, the number that DRUPE_DEVICES names is another one.
     left = [other for other in found if other in group or other not in others]
     shifted = ";".join(f"{member['backend']}:{[x for x in left if x['backend'] == member['backend']].index(member)}"
                        for member in group)
-    if "nvidia" in one["vendor"].lower():
+    if _is_nvidias(one):
         name = "GPU-" + one["uuid"] if one["uuid"] else str(_order(one, others))
+        yield {"CUDA_VISIBLE_DEVICES": name, **named}
         yield {"CUDA_VISIBLE_DEVICES": name, "DRUPE_DEVICES": shifted}
         yield {"CUDA_VISIBLE_DEVICES": name, **masks}
     elif "intel" in one["vendor"].lower() and one["type"] == "gpu":
-        level_zero = {"ZE_AFFINITY_MASK": str(_order(one, others)), "ONEAPI_DEVICE_SELECTOR": "level_zero:0"}
+        level_zero = {"ZE_AFFINITY_MASK": str(_order(one, others)), "ONEAPI_DEVICE_SELECTOR": "level_zero:*"}
+        yield {**level_zero, **named}
         yield {**level_zero, "DRUPE_DEVICES": shifted}
         yield {**level_zero, **masks}
+    yield named
     yield masks
 
 
@@ -135,23 +141,60 @@ def _divides(one, parts, ask):
         return False
 
 
-def entries(ask=seen, root="/", complain=lambda line: None):
-    """The configuration's `devices`, checked; what cannot be leased alone is left out with a complaint."""
-    found, made, numbers = ask(), [], {}
-    for key, group in hardware(found).items():
+def entries(ask=seen, root="/", complain=lambda line: None, listing=mig.listing):
+    """The configuration's `devices`, checked; what cannot be leased alone is left out with a complaint. listing() tells
+    of GPUs that are divided into MIG instances, each of which is a device."""
+    found, made = ask(), []
+    units = mig.units(listing()) if any(map(_is_nvidias, found)) else []
+    groups = {key: group for key, group in hardware(found).items() if not (units and _is_nvidias(group[0]))}
+    chosen = _masks([group for key, group in groups.items() if key != "cpu"], found, ask)
+    for key, group in groups.items():
         if key == "cpu":
             made.append(processor(group, ask))
             continue
-        one = group[0]
-        kind = one["type"] if one["type"] == "gpu" else "accelerator"
-        masks = next((masks for masks in candidates(group, found) if _only(masks, group, ask)), None)
-        if masks is None:
-            complain(f"{one['name']} is left out: no mask makes it the only one visible")
-            continue
-        number = numbers[kind] = numbers.get(kind, -1) + 1
-        made.append({"id": f"{kind}{number}", "kind": kind, "name": one["name"], "parts": 1, "memory": one["memory"],
-                     "env": masks, "nodes": nodes(one, root)})
+        _add(made, group[0], chosen.pop(0), root, complain)
+    for name, uuid in units:
+        shown = [one for one in ask(CUDA_VISIBLE_DEVICES=uuid) if _is_nvidias(one)]
+        masks = {"CUDA_VISIBLE_DEVICES": uuid, "DRUPE_DEVICES": selector(shown)}
+        alone = len(hardware(shown)) == 1 and _only(masks, shown, ask)
+        _add(made, {**shown[0], "name": name} if alone else {"name": name}, masks if alone else None, root, complain)
     return made
+
+
+def _is_nvidias(one):
+    return one["type"] == "gpu" and "nvidia" in one["vendor"].lower()
+
+
+def _add(made, one, masks, root, complain):
+    if masks is None:
+        complain(f"{one['name']} is left out: no mask makes it the only one visible")
+        return
+    kind = one["type"] if one["type"] == "gpu" else "accelerator"
+    number = sum(other["kind"] == kind for other in made)
+    made.append({"id": f"{kind}{number}", "kind": kind, "name": one["name"], "parts": 1, "memory": one["memory"],
+                 "env": masks, "nodes": nodes(one, root)})
+
+
+def _masks(groups, found, ask):
+    """The masks of each piece of hardware, or None. Those of all together must show all of them."""
+    chosen = [next((masks for masks in candidates(group, found) if _only(masks, group, ask)), None)
+              for group in groups]
+    shown = [at for at, masks in enumerate(chosen) if masks is not None]
+    if len(shown) < 2 or _only(joined([chosen[at] for at in shown]), sum((groups[at] for at in shown), []), ask):
+        return chosen
+    plain_masks = [{"DRUPE_DEVICES": selector(group)} for group in groups]
+    return [masks if _only(masks, group, ask) else None for masks, group in zip(plain_masks, groups)]
+
+
+def joined(masks):
+    """The environment of a lease of several devices, as the broker makes it."""
+    found = {}
+    for one in masks:
+        for name, value in one.items():
+            if value not in found.setdefault(name, []):
+                found[name].append(value)
+    return {name: (";" if name in ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR") else ",").join(values)
+            for name, values in found.items()}
 
 
 def _only(masks, group, ask):

@@ -225,7 +225,7 @@ def main(argv):
     parser.add_argument("--broker", help="the program drupe-broker")
     parser.add_argument("--proxy", help="configurable-http-proxy")
     hub = Hub(parser.parse_args(argv))
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # also where a shell has SIGINT ignored, by its `&`
     try:
         hub.start()
         hub.tell()
@@ -236,6 +236,7 @@ def main(argv):
         sys.stderr.write(f"drupe: {error}\n")
         return 1
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end is under way
+        for one in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)  # the end is under way
         hub.stop()
     return 0

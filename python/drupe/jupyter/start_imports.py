@@ -260,11 +260,15 @@ class Expressions:
     of bytes, pattern and flags. What is not known is compiled, and known then."""
 
     def __init__(self, known):
-        import re._compiler as compiler
+        import re
 
         self.known, self._keys = known, {}  # _keys: by thread, what it compiles
-        self._compiler, self._compile, self._sre = compiler, compiler.compile, compiler._sre
-        compiler.compile, compiler._sre = self.compile, self
+        self._compiler = compiler = getattr(re, "_compiler", None)
+        if hasattr(compiler, "compile") and hasattr(compiler, "_sre"):  # as in CPython 3.11 to 3.15
+            self._compile, self._sre = compiler.compile, compiler._sre
+            compiler.compile, compiler._sre = self.compile, self
+        else:
+            self._compiler = None
 
     def compile(self, pattern, flags=0, *made):
         """As the compiler's, and as the engine's, which the compiler calls."""
@@ -290,7 +294,8 @@ class Expressions:
         return getattr(self._sre, name)
 
     def close(self):
-        self._compiler.compile, self._compiler._sre = self._compile, self._sre
+        if self._compiler is not None:
+            self._compiler.compile, self._compiler._sre = self._compile, self._sre
 
 
 # --- The start -----------------------------------------------------------------------------------------------------

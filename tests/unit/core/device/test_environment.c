@@ -95,6 +95,20 @@ static void selectors_leave(void **state)
         expect_devices("DRUPE_DEVICES", cases[i][0], cases[i][1]);
 }
 
+/* They mean the same devices whatever else is there. */
+static void selectors_of_uuids(void **state)
+{
+    (void)state;
+    test_script.backends[1].devices[0].uuid = "0123abcd-0000-4000-8000-00000000000f";
+    test_script.backends[1].devices[2].uuid = "0123abcd-0000-4000-8000-00000000000e";
+    expect_devices("DRUPE_DEVICES", "opencl:0123ABCD-0000-4000-8000-00000000000e", "opencl:accelerator:0");
+    expect_devices("DRUPE_DEVICES", "*:0123abcd-0000-4000-8000-00000000000f.1,gpu",
+                   "opencl:cpu:0 opencl:gpu:0");
+    expect_devices("DRUPE_DEVICES", "!opencl:0123abcd-0000-4000-8000-00000000000f",
+                   "host:cpu:0 opencl:gpu:0 opencl:accelerator:0");
+    expect_devices("DRUPE_DEVICES", "opencl:0123abcd-0000-4000-8000-000000000000", "");
+}
+
 static void selectors_leave_parts_of_parts(void **state)
 {
     (void)state;
@@ -162,6 +176,8 @@ static void mistakes_are_named(void **state)
         {"opencl:0.x", "'0.x' is not a device"},
         {"opencl:0..1", "'0..1' is not a device"},
         {"opencl:1234567", "'1234567' is not a device"},
+        {"opencl:0123abcd-0000-4000-8000-00000000000", "is not a device"},
+        {"opencl:0123abcd-0000-4000-8000_00000000000f", "is not a device"},
         {"!opencl:0.1", "'0.1' takes away parts"},
         {"!opencl:cpu;host:*", "'host:*' follows a term with '!'"},
     };
@@ -358,6 +374,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_that_cannot_be_made, setup, teardown),
         cmocka_unit_test_setup_teardown(the_foreign_selector_leaves_host, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_chosen_is_not_opened, setup, teardown),
+        cmocka_unit_test_setup_teardown(selectors_of_uuids, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_selector_that_became_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(amounts_are_read, setup, teardown),
