@@ -130,5 +130,6 @@ def test_containers_of_one_user_do_not_reach_the_broker():
     values = {ast.unparse(one.targets[0]): ast.unparse(one.value) for one in calls if isinstance(one, ast.Assign)}
     assert values["c.DockerSpawner.volumes"] == "{'drupe-home-{username}': '/home/drupe'}"
     assert "drupe.sock" not in str(values) and "/run/drupe" not in str(values)
-    assert "'no-new-privileges'" in values["c.DockerSpawner.extra_create_kwargs"]
-    assert "'cap_drop': ['ALL']" in values["c.DockerSpawner.extra_create_kwargs"]
+    assert "'no-new-privileges'" in values["c.DockerSpawner.extra_host_config"]
+    assert "'cap_drop': ['ALL']" in values["c.DockerSpawner.extra_host_config"]
+    assert values["c.JupyterHub.spawner_class"] == "drupe.hosted.LeasingDockerSpawner"

@@ -66,10 +66,14 @@ def need_programs():
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     if missing and not shutil.which("apt-get"):
         sys.exit(f"install {' and '.join(missing)}")
-    if missing:
+    install(*missing)
+
+
+def install(*packages):
+    if packages:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         run("apt-get", "update", env=environment)
-        run("apt-get", "install", "-y", "--no-install-recommends", *missing, env=environment)
+        run("apt-get", "install", "-y", "--no-install-recommends", *packages, env=environment)
 
 
 # --- This machine's settings ------------------------------------------------------------------------------------
@@ -87,7 +91,7 @@ def mirror():
     sys.exit("/etc/apt/sources.list names no archive of Debian to make a base from: give one with --base")
 
 
-def settings():
+def setting_files():
     """Files for the time of the build, as (path here, path there)."""
     folder = WORK / "host"
     folder.mkdir(exist_ok=True)
@@ -109,7 +113,11 @@ def settings():
                               ("npmrc", npm, "/root/.npmrc")):
         (folder / name).write_text("\n".join(text) + "\n")
         mounts.append((folder / name, there))
-    return [argument for here, there in mounts for argument in ("--volume", f"{here}:{there}:ro")]
+    return mounts
+
+
+def settings():
+    return [argument for here, there in setting_files() for argument in ("--volume", f"{here}:{there}:ro")]
 
 
 # --- The image --------------------------------------------------------------------------------------------------
@@ -119,12 +127,16 @@ def buildah(command, *arguments):
     return ["buildah", *store, command, *arguments]
 
 
+def bootstrap(suite, folder):
+    run("debootstrap", "--variant=minbase", suite, folder, mirror())
+    for path in (folder / "var/cache/apt/archives").glob("*.deb"):
+        path.unlink()
+
+
 def make_base(suite, ready):
     folder = pathlib.Path(ready) if ready else WORK / "base"
     if not ready:
-        run("debootstrap", "--variant=minbase", suite, folder, mirror())
-        for path in (folder / "var/cache/apt/archives").glob("*.deb"):
-            path.unlink()
+        bootstrap(suite, folder)
     name = output(*buildah("from", "scratch")).strip()
     run(*buildah("add", name, f"{folder}/", "/"))
     run(*buildah("config", "--env", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", name))

@@ -91,7 +91,7 @@ def test_what_a_container_gets(broker):
 
     assert asyncio.run(scene("two-gpus")) == {"devices": ["/dev/dri/card0:/dev/dri/card0:rw",
                                                           "/dev/dri/card1:/dev/dri/card1:rw"]}
-    assert asyncio.run(scene("half-cpu")) == {"nano_cpus": 2_000_000_000}
+    assert asyncio.run(scene("half-cpu")) == {"cpu_period": 100_000, "cpu_quota": 200_000}
     assert docker_host_config(Spawner()) == {}
 
 

@@ -16,7 +16,8 @@ docs/hosting.md takes an administrator from nothing to a running hub.
 import importlib
 
 _NAMES = {"Broker": "client", "BrokerError": "client", "Lease": "client", "default_path": "client",
-          "LeaseProvisioner": "provisioner", "LeasingSpawner": "spawner", "docker_host_config": "hub",
+          "LeaseProvisioner": "provisioner", "LeasingDockerSpawner": "containers", "LeasingSpawner": "spawner",
+          "docker_host_config": "hub",
           "extend": "kernel_session", "lease": "kernel_session", "LeaseEnded": "kernel_session",
           "DeviceMoved": "kernel_session", "metrics": "accounting",
           "post_stop_hook": "hub", "pre_spawn_hook": "hub",

@@ -16,6 +16,7 @@ from drupe.hosted.client import BrokerError
 from drupe.hosted.session import Session, in_thread
 
 WAIT = 600.0  # seconds for a device; DRUPE_LEASE_WAIT sets another limit
+CPU_PERIOD = 100_000  # microseconds, in which a container may use its quota of processor time
 STEP = 0.05  # seconds between two looks whether the server has a process
 _AWAY = ("closed", "timeout", "unreachable")  # codes of a broker that may be back soon
 
@@ -123,7 +124,8 @@ def docker_host_config(spawner):
     """The device files, processors and NVIDIA GPUs of the lease, as Docker wants them.
 
     A container has no other devices then: what was leased is enforced, not only told by masks. A number of processors
-    (DRUPE_HOST_THREADS) becomes a limit of the container.
+    (DRUPE_HOST_THREADS) becomes a limit of the container. A hub that is a container itself sees the host's device files
+    in a folder, which DRUPE_HOST_ROOT names.
     """
     session = getattr(spawner, "drupe", None)
     if session is None or session.lease is None:
@@ -135,11 +137,22 @@ def docker_host_config(spawner):
     if others:
         config["devices"] = [f"{node}:{node}:rw" for node in others]
         # The container's user is no member of the groups that may open them.
-        groups = sorted({os.stat(node).st_gid for node in others if os.path.exists(node)})
+        root = os.environ.get("DRUPE_HOST_ROOT", "")
+        groups = sorted({os.stat(root + node).st_gid for node in others if os.path.exists(root + node)})
         config.update({"group_add": groups} if groups else {})
     if nvidia:
         config["device_requests"] = [{"Driver": "nvidia", "Capabilities": [["gpu"]],
                                       "DeviceIDs": env.get("CUDA_VISIBLE_DEVICES", "").split(",")}]
     if env.get("DRUPE_HOST_THREADS", "").isdigit():
-        config["nano_cpus"] = int(env["DRUPE_HOST_THREADS"]) * 1_000_000_000
+        # Not `nano_cpus`, which Docker refuses beside the period that DockerSpawner sets.
+        config.update(cpu_period=CPU_PERIOD, cpu_quota=int(env["DRUPE_HOST_THREADS"]) * CPU_PERIOD)
     return config
+
+
+def with_lease(given, spawner):
+    """An administrator's own settings for a container, and what the lease gives. Lists are joined; where both set the
+    same number, the lease's counts."""
+    joined = dict(given)
+    for name, value in docker_host_config(spawner).items():
+        joined[name] = [*joined.get(name, []), *value] if isinstance(value, list) else value
+    return joined

@@ -17,7 +17,6 @@ from jupyterhub.auth import Authenticator
 from traitlets import Unicode
 
 FIRST_UID, LAST_UID = 1000, 60000  # of people's accounts
-HERE = pathlib.Path(__file__).resolve().parent
 
 
 class PasswordAuthenticator(Authenticator):
@@ -93,5 +92,4 @@ def configure(c, run, state, address="http://127.0.0.1:8000", proxy=("configurab
     c.Spawner.start_timeout = 120
     c.Spawner.http_timeout = 60
     c.Spawner.poll_interval = 10
-    c.JupyterHub.template_paths = [str(HERE / "templates")]
-    c.JupyterHub.extra_handlers = pages.handlers()
+    pages.configure(c)

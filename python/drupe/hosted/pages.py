@@ -127,6 +127,12 @@ class Static(web.StaticFileHandler):
     """The page's own files, which are no secrets."""
 
 
+def configure(c):
+    """Add the page "Devices" to a hub, and the looks of the page of profiles."""
+    c.JupyterHub.template_paths = [str(HERE / "templates")]
+    c.JupyterHub.extra_handlers = handlers()
+
+
 def handlers():
     return [(r"/devices/?", DevicesPage), (r"/devices/events", DevicesEvents),
             (r"/devices/static/(.*)", Static, {"path": str(HERE / "static")})]

@@ -1,7 +1,7 @@
-"""A spawner for one machine: servers of local users, leases by profile, and no TCP port of any server.
+"""Spawners with leases: what all of them do, and one for the local users of a machine without any TCP port of a server.
 
-Servers listen on unix sockets in folders that only their user and the hub may enter. On the loopback interface every
-user of the machine could connect to every server's port, and be there first.
+Servers of local users listen on unix sockets in folders that only their user and the hub may enter. On the loopback
+interface every user of the machine could connect to every server's port, and be there first.
 """
 import asyncio
 import os
@@ -18,12 +18,8 @@ from drupe.hosted.session import in_thread
 _PORT = 8888  # Jupyter Server refuses a socket beside any other port; with a socket it opens none
 
 
-class LeasingSpawner(LocalProcessSpawner):
-    """Starts a server as the local user of that name, with the devices that its profile leases."""
-
-    socket_dir = Unicode("/run/drupe/servers", config=True,
-                         help="The folder of the servers' unix sockets; every user needs to enter it, none to write.")
-    ipc = Bool(True, config=True, help="Whether kernels talk to their server by unix sockets instead of TCP ports.")
+class Leasing:
+    """For a class before JupyterHub's spawner: the page of profiles, a lease, and where in the queue a user is."""
 
     drupe = None  # the session of the hooks
 
@@ -33,6 +29,31 @@ class LeasingSpawner(LocalProcessSpawner):
         self.post_stop_hook = self.post_stop_hook or hub.post_stop_hook
         self.options_form = self.options_form or _form
         self.options_from_form = "simple"
+
+    async def progress(self):
+        """The place in the queue, then what was leased."""
+        told = None
+        while self._spawn_pending:
+            event = self._event()
+            if event != told:
+                told = event
+                yield event
+            await asyncio.sleep(0.2)
+
+    def _event(self):
+        if self.drupe is not None and self.drupe.lease is not None:
+            return {"progress": 50, "message": f"You have {self.drupe.lease.title}; the server starts"}
+        if self.drupe is not None and self.drupe.position:
+            return {"progress": 20, "message": f"Waiting for a device: number {self.drupe.position} in the queue"}
+        return {"progress": 10, "message": "Asking for a device"}
+
+
+class LeasingSpawner(Leasing, LocalProcessSpawner):
+    """Starts a server as the local user of that name, with the devices that its profile leases."""
+
+    socket_dir = Unicode("/run/drupe/servers", config=True,
+                         help="The folder of the servers' unix sockets; every user needs to enter it, none to write.")
+    ipc = Bool(True, config=True, help="Whether kernels talk to their server by unix sockets instead of TCP ports.")
 
     # --- Unix sockets ------------------------------------------------------------------------------------------
 
@@ -76,25 +97,6 @@ class LeasingSpawner(LocalProcessSpawner):
             return super().make_preexec_fn(name)
         home = pwd.getpwnam(name).pw_dir
         return lambda: _try_setcwd(home)  # a hub without privileges serves its own user only
-
-    # --- What users see ----------------------------------------------------------------------------------------
-
-    async def progress(self):
-        """The place in the queue, then what was leased."""
-        told = None
-        while self._spawn_pending:
-            event = self._event()
-            if event != told:
-                told = event
-                yield event
-            await asyncio.sleep(0.2)
-
-    def _event(self):
-        if self.drupe is not None and self.drupe.lease is not None:
-            return {"progress": 50, "message": f"You have {self.drupe.lease.title}; the server starts"}
-        if self.drupe is not None and self.drupe.position:
-            return {"progress": 20, "message": f"Waiting for a device: number {self.drupe.position} in the queue"}
-        return {"progress": 10, "message": "Asking for a device"}
 
 
 async def _form(spawner):
