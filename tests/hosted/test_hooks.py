@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from drupe.hosted import Broker, docker_host_config, hub, post_stop_hook, pre_spawn_hook, profiles, view
+from drupe.hosted import Broker, docker_host_config, hub, post_stop_hook, pre_spawn_hook, profiles, session, view
 
 
 class Spawner:
@@ -120,7 +120,9 @@ def test_containers_hold_leases_by_their_process(broker, sleeper):
     asyncio.run(scene())
 
 
-def test_a_broker_that_is_away_when_the_server_starts(broker, daemon, sleeper, caplog):
+def test_a_broker_that_is_away_when_the_server_starts(broker, daemon, sleeper, caplog, monkeypatch):
+    monkeypatch.setattr(session, "PATIENCE", 0.2)
+
     async def scene():
         spawner, process = Spawner("one-gpu"), sleeper()
         await pre_spawn_hook(spawner)
