@@ -185,7 +185,7 @@ static void copy_body(drupe_host_task *task, size_t begin, size_t end)
 {
     size_t offset, bytes;
     share_of(task, begin, end, &offset, &bytes);
-    memcpy((char *)task->dst + offset, (const char *)task->src + offset, bytes);
+    drupe_copy_bytes((char *)task->dst + offset, (const char *)task->src + offset, bytes);
 }
 
 /* Doubles what is already filled, so that all but the first bytes move in large pieces. */
