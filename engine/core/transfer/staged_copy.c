@@ -192,7 +192,7 @@ static void copy_chunk(drupe_staged_copy *c, const struct chunk *chunk)
     if (c->ring && c->to_device && c->bytes <= STREAM_MOST)
         drupe_copy_past_caches(chunk->dst, chunk->src, chunk->bytes);
     else
-        memcpy(chunk->dst, chunk->src, chunk->bytes);
+        drupe_copy_bytes(chunk->dst, chunk->src, chunk->bytes);
     atomic_fetch_sub(&chunk->of->left, chunk->bytes);
     atomic_fetch_sub(&c->by.copying, 1);
 }
