@@ -131,6 +131,23 @@ void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(dr
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* Somebody who waits for it does it; the thread that was woken finds nothing. */
+bool drupe_worker_take(drupe_job *job)
+{
+    static _Atomic(int) nobodys;
+    drupe_job *at;
+    pthread_mutex_lock(&pool.lock);
+    STAILQ_FOREACH(at, &pool.jobs, next)
+    if (at == job) break;
+    if (at) {
+        STAILQ_REMOVE(&pool.jobs, job, drupe_job, next);
+        pool.queued--;
+        job->busy = &nobodys;
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return at != NULL;
+}
+
 void drupe_worker_stop(void)
 {
     pthread_mutex_lock(&pool.lock);
