@@ -1,8 +1,8 @@
 """./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies, and the
 import of modules for other systems' programs.
 
-Each figure stands beside a peer of the same run; the best of several runs counts on both sides, of copies what the
-fastest tenth took at most. --size N multiplies matrices of another size than 4096."""
+Each figure stands beside a peer of the same run; the best of several runs counts on both sides, of copies the
+median. --size N multiplies matrices of another size than 4096."""
 import argparse
 import ctypes
 import glob
@@ -201,7 +201,7 @@ def copies():
         for size in (1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28):
             moves, kept = _moves(stream, np.ones(size // 8), size)
             turns = [[_seconds(move) for move in moves] for _ in range(max(9, min(1000, (1 << 30) // size)))]
-            to, to_peer, back, back_peer = (statistics.quantiles(times, n=10)[0] for times in zip(*turns))
+            to, to_peer, back, back_peer = map(statistics.median, zip(*turns))
             del moves, kept
             for name, spent, peer in (("to", to, to_peer), ("from", back, back_peer)):
                 row("copy of %d MiB %s %s, against memcpy" % (size >> 20, name, device.filter_string),
