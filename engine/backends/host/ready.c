@@ -149,10 +149,9 @@ static drupe_host_worker *home_of(const drupe_host_queue *queue, drupe_host_tpoo
     return &tpool->workers[first + at];
 }
 
-/* How many threads should be at what is left of it. */
+/* How many threads should be at what is left of it; of a wide one. */
 static size_t wanted(drupe_host_task *task)
 {
-    if (!task->wide) return 1;
     size_t taken = atomic_load_explicit(&task->cursor, memory_order_relaxed);
     size_t left = taken < task->items ? task->items - taken : 0;
     size_t most = left / task->worth + (left % task->worth != 0);
@@ -190,6 +189,13 @@ bool drupe_host_tpool_wanting(drupe_host_tpool *tpool)
     return false;
 }
 
+/* How many to wake for it: who waits for a copy or fill is one of those who are wanted. */
+static size_t to_wake(drupe_host_task *task)
+{
+    size_t threads = wanted(task);
+    return task->kind == DRUPE_HOST_MOVE && task->sound && threads > 1 ? threads - 1 : threads;
+}
+
 static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, size_t threads)
 {
     unsigned all = atomic_load_explicit(&tpool->count, memory_order_relaxed);
@@ -212,8 +218,7 @@ void drupe_host_task_ready(drupe_host_task *task)
     }
     /* Once it can be seen, another worker may finish it. */
     unsigned first = task->first, count = task->count;
-    size_t threads = wanted(task);
-    if (task->kind == DRUPE_HOST_MOVE && task->sound && threads > 1) threads--;
+    size_t threads = task->wide ? to_wake(task) : 1;
     drupe_host_worker *owner = mine ? self : home_of(task->queue, tpool, first, count);
     if (mine) {
         pthread_mutex_lock(&owner->lock);

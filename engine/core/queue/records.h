@@ -108,11 +108,11 @@ struct drupe_inflight {
 typedef struct drupe_order {
     drupe_inflight *head, *tail;
     drupe_inflight *deferred;   /* the first that is deferred; of an in-order queue all behind it are, too */
-    bool polled;                /* the waiter looks at that one without the lock: it stays where it is */
     drupe_inflight *first_open; /* of an in-order queue: the first with an event that is not over, if known */
     drupe_inflight *looked;     /* of an in-order queue: the last that a look has told to be over; or NULL */
     _Atomic(size_t) count;
     bool unflushed; /* the driver got work since the last flush */
+    bool polled;    /* the waiter looks at the first deferred one without the lock: it stays where it is */
 } drupe_order;
 
 /* Free entries. inflight.c's. */
