@@ -14,7 +14,7 @@
 #define INLINE_ASLEEP (1u << 20)   /* and to wake somebody, who comes when half of it could be done */
 #define INLINE_DOUBT  (32u << 10)  /* where a fault would be one of the submitting thread */
 #define COPY_SHARE    (256u << 10)
-#define COPY_WORTH    8u  /* shares that are worth one more thread */
+#define COPY_WORTH    8u /* shares that are worth one more thread */
 #define INLINE_ARGS   32u
 
 /* --- Inline --------------------------------------------------------------------------------------------- */

@@ -294,8 +294,9 @@ bool drupe_deferred_help(drupe_queue *queue, uint64_t deadline)
 /* --- The waiter's step -----------------------------------------------------------------------------------
  */
 
-/* Poll the waits of the first deferred entry. While `polled` is set nobody else takes entries from the deferred
- * part, so the entry stays while the lock is not held; polling may need the locks of other queues. */
+/* Poll the waits of the first deferred entry. While `polled` is set nobody else takes entries from the
+ * deferred part, so the entry stays while the lock is not held; polling may need the locks of other queues.
+ */
 bool drupe_deferred_serve(drupe_queue *queue)
 {
     if (drupe_queue_unordered(queue)) return drupe_unordered_serve(queue);

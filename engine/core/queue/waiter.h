@@ -90,8 +90,8 @@ void drupe_deferred_dismiss(size_t count);
  * deferred. The queue's lock is held. */
 bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry);
 /* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
- * the waiter for that takes longer than many of them. True: it runs, and its end wakes the waiter. The queue's
- * lock is held. */
+ * the waiter for that takes longer than many of them. True: it runs, and its end wakes the waiter. The
+ * queue's lock is held. */
 bool drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry);
 /* Look at what a deferred entry waits for, without a lock. */
 void drupe_deferred_poll(const drupe_inflight *entry);

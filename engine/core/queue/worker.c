@@ -137,8 +137,7 @@ bool drupe_worker_take(drupe_job *job)
     static _Atomic(int) nobodys;
     drupe_job *at;
     pthread_mutex_lock(&pool.lock);
-    STAILQ_FOREACH(at, &pool.jobs, next)
-    if (at == job) break;
+    for (at = STAILQ_FIRST(&pool.jobs); at && at != job;) at = STAILQ_NEXT(at, next);
     if (at) {
         STAILQ_REMOVE(&pool.jobs, job, drupe_job, next);
         pool.queued--;

@@ -33,8 +33,8 @@
 #define STREAM_MOST ((size_t)16 << 20) /* beyond, memory is what threads and the device compete for */
 #define WATCH       1000u              /* looks without anything to do, until a thread sleeps between them; */
 #define SLEEP_NS    50000
-#define LONG_NS     2000000  /* and after as many again: the device is busy elsewhere, or hangs */
-#define ALONE_NS    10000000 /* no thread has come by then: there may be none to be had */
+#define LONG_NS     2000000           /* and after as many again: the device is busy elsewhere, or hangs */
+#define ALONE_NS    10000000          /* no thread has come by then: there may be none to be had */
 #define WORTH       ((size_t)2 << 20) /* bytes that are worth waking a thread for */
 #define BRIEF_NS    100000u           /* in which others end their chunks */
 
@@ -271,8 +271,8 @@ static void call_thread(drupe_staged_copy *c, unsigned index)
     drupe_worker_post(&thread->job, run_thread, fail_thread, "copy");
 }
 
-/* Have the threads come while the thread that runs the copy is still being woken; it runs, or will at once. Of
- * an open copy it is the first of them, and who waits may be the second.
+/* Have the threads come while the thread that runs the copy is still being woken; it runs, or will at once.
+ * Of an open copy it is the first of them, and who waits may be the second.
  */
 static void hurry(drupe_pieces *pieces)
 {

@@ -75,8 +75,8 @@ static PyObject *base_of(const drupe_py_state *state, PyObject *array, bool *kno
     return base == Py_None ? NULL : base;
 }
 
-/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that is
- * mapped and may be shorter by now. */
+/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that
+ * is mapped and may be shorter by now. */
 static bool owner_sound(const drupe_py_state *state, PyObject *owner)
 {
     for (int i = 0; i < BASES_MOST; i++) {

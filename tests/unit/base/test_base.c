@@ -330,7 +330,8 @@ static void copies_in_pieces(void **state)
     (void)state;
     enum { piece = 256 << 10, room = 3 * piece };
     static unsigned char from[room], to[room];
-    const size_t sizes[] = {0, 1, 4095, 4096, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece, 2 * piece + 1, room - 8};
+    const size_t sizes[] = {
+        0, 1, 4095, 4096, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece, 2 * piece + 1, room - 8};
     for (size_t i = 0; i < room; i++) from[i] = (unsigned char)(i * 7 + i / 251);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         memset(to, 0xEE, sizeof to);

@@ -115,7 +115,8 @@ static drupe_event *copy(size_t bytes)
 {
     drupe_event *event;
     drupe_submission s = {.queue = bench.queue};
-    ok(drupe_submit_copy(&s, drupe_memory_pointer(bench.to), drupe_memory_pointer(bench.from), bytes, &event));
+    ok(drupe_submit_copy(&s, drupe_memory_pointer(bench.to), drupe_memory_pointer(bench.from), bytes,
+                         &event));
     return event;
 }
 
@@ -180,7 +181,8 @@ static void left_overs_are_done(void **state)
         const drupe_status status = drupe_event_wait(event, (uint64_t)i * 50000);
         assert_true(status == DRUPE_OK || status == DRUPE_E_TIMEOUT);
         const uint64_t deadline = drupe_deadline(LONG);
-        while (drupe_event_state_of(event) != DRUPE_EVENT_COMPLETE && drupe_now_ns() < deadline) sched_yield();
+        while (drupe_event_state_of(event) != DRUPE_EVENT_COMPLETE && drupe_now_ns() < deadline)
+            sched_yield();
         assert_int_equal(copied(16 * MIB), 16 * MIB);
         drupe_event_release(event);
         assert_int_equal(teardown(state), 0);
@@ -191,7 +193,8 @@ static void left_overs_are_done(void **state)
 static void every_size_is_whole(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {1, 128 * KIB, 128 * KIB + 1, MIB - 1, MIB, MIB + 1, 2 * MIB, 2 * MIB + 5, 5 * MIB};
+    static const size_t sizes[] = {1,       128 * KIB, 128 * KIB + 1, MIB - 1, MIB,
+                                   MIB + 1, 2 * MIB,   2 * MIB + 5,   5 * MIB};
     open_bench("3", 0, 5 * MIB);
     for (size_t round = 0; round < 10; round++) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(sizes); i++) {

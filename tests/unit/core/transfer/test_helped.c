@@ -1,5 +1,5 @@
-/* A thread that waits for a copy of core's threads takes part in it. Over `host` with pinned memory, as on a CPU
- * device of a driver. */
+/* A thread that waits for a copy of core's threads takes part in it. Over `host` with pinned memory, as on a
+ * CPU device of a driver. */
 #include "core/transfer/transfer_room.h"
 #include "core_bench.h"
 #include <sched.h>
