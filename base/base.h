@@ -105,6 +105,8 @@ void drupe_map_clear(drupe_map *map);
 /* memcpy() that leaves nothing of `dst` in the caches, where the processor can do so: for what a device reads
  * next. */
 void drupe_copy_past_caches(void *dst, const void *src, size_t bytes);
+/* memcpy() that is not slower for a large copy than for a small one, byte by byte. */
+void drupe_copy_bytes(void *dst, const void *src, size_t bytes);
 /* Bytes of a page of the system: 4096 on x86-64, up to 65536 on AArch64. */
 size_t drupe_page_size(void);
 

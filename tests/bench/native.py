@@ -1,12 +1,13 @@
 """./dev bench native: what a queued call of a library's function costs, pyMIC's charts on processors, copies, and the
 import of modules for other systems' programs.
 
-Each figure stands beside a peer of the same run; the best of several runs counts on both sides. --size N multiplies
-matrices of another size than 4096."""
+Each figure stands beside a peer of the same run; the best of several runs counts on both sides, of copies the
+median. --size N multiplies matrices of another size than 4096."""
 import argparse
 import ctypes
 import glob
 import os
+import statistics
 import subprocess
 import tempfile
 import time
@@ -173,29 +174,38 @@ def _seconds(function):
 
 # --- Copies ------------------------------------------------------------------------------------------------
 
-def _aligned(count):
-    """Ones that begin on a cache line, as memory of devices does; all pages are there."""
-    room = np.ones(count + 8)
-    first = -room.ctypes.data % 64 // 8
-    return room[first:first + count]
+PAGE = 4096
+
+
+def _placed_as(address, count):
+    """The address of so many ones that lie in their pages as those at `address` do, and what keeps them: how fast
+    memcpy() is depends on it. All pages are there."""
+    room = np.ones(count + PAGE // 8)
+    first = (address - room.ctypes.data) % PAGE // 8
+    return room[first:first + count].ctypes.data, room
+
+
+def _moves(stream, host, size):
+    """To the device, memcpy() likewise, from the device, and memcpy() back; memcpy() has memory of its own, which lies
+    as that of the copy does. In turns each finds in the caches what the one before last and the last have left."""
+    array = stream.bind(host)
+    (source, room), (target, other) = (_placed_as(where, size // 8)
+                                       for where in (host.ctypes.data, array.device_array()._pointer))
+    return (lambda: (array.update_device(), stream.sync()), lambda: ctypes.memmove(target, source, size),
+            lambda: (array.update_host(), stream.sync()), lambda: ctypes.memmove(source, target, size)), (room, other)
 
 
 def copies():
     for device in [one for one in drupe.devices() if one.device_type == "cpu"]:
         stream = native.stream(device)
-        for size in (1 << 20, 1 << 24, 1 << 26, 1 << 28):
-            host, other = np.ones(size // 8), _aligned(size // 8)
-            array = stream.bind(host)
-            target, source = other.ctypes.data, host.ctypes.data
-            times = [float("inf")] * 3
-            for _ in range(max(5, min(200, (1 << 30) // size))):
-                for index, move in enumerate((lambda a=array: (a.update_device(), stream.sync()),
-                                              lambda a=array: (a.update_host(), stream.sync()),
-                                              lambda t=target, s=source, n=size: ctypes.memmove(t, s, n))):
-                    times[index] = min(times[index], _seconds(move))
-            for name, spent in (("to", times[0]), ("from", times[1])):
+        for size in (1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28):
+            moves, kept = _moves(stream, np.ones(size // 8), size)
+            turns = [[_seconds(move) for move in moves] for _ in range(max(9, min(1000, (1 << 30) // size)))]
+            to, to_peer, back, back_peer = map(statistics.median, zip(*turns))
+            del moves, kept
+            for name, spent, peer in (("to", to, to_peer), ("from", back, back_peer)):
                 row("copy of %d MiB %s %s, against memcpy" % (size >> 20, name, device.filter_string),
-                    size / spent / 1e9, size / times[2] / 1e9, 0.95, "GB/s", more=True)
+                    size / spent / 1e9, size / peer / 1e9, 0.95, "GB/s", more=True)
 
 
 # --- Modules for programs of other systems -----------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_small_copies_wait_for_other_queues(idle):
     assert (back == 7).all()
 
 
-@pytest.mark.parametrize("count", [(1 << 20) + 3, (1 << 24) + 5])
+@pytest.mark.parametrize("count", [1 << 20, (1 << 20) + 3, (1 << 22) + 1, (1 << 24) + 5])
 def test_large_copies_are_whole_and_keep_their_place(idle, count):
     source, back = np.arange(count, dtype=np.uint32).astype(np.uint8), np.zeros(count, np.uint8)
     x = da.zeros(count, dtype="uint8", queue=idle)

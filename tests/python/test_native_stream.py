@@ -64,6 +64,36 @@ def test_bind_update_device_update_host(stream, order, dtype):
     np.testing.assert_array_equal(drupe.array.asnumpy(array.device_array()), mine)
 
 
+@pytest.mark.parametrize("order", "CF")
+def test_host_part_that_lies_the_other_way_is_copied_as_it_lies(stream, order):
+    mine = np.arange(12.0).reshape(3, 4)
+    array = stream.bind(np.array(mine, order=order))
+    array.array = np.array(mine, order="CF"[order == "C"])
+    array.update_device()
+    stream.sync()
+    there = np.asarray(array.device_array().asnumpy()).ravel(order)
+    assert there.tolist() == array.array.ravel("K").tolist()
+    array.array[...] = 0
+    array.update_host()
+    stream.sync()
+    assert np.array_equal(array.array, mine)
+
+
+def test_update_of_nothing_and_of_what_does_not_fit(stream):
+    array = stream.bind(np.empty(0))
+    array.update_device()
+    assert array.update_host() is array
+    array = stream.bind(np.ones(4))
+    array.array = np.ones(5)
+    with pytest.raises(ValueError, match="40 bytes"):
+        array.update_device()
+    array.array = np.ones(4)
+    array.array.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        array.update_host()
+    stream.sync()
+
+
 def test_bind_without_a_transfer_and_copy(stream):
     mine = np.arange(5.0)
     array = stream.bind(mine, update_device=False)

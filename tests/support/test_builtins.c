@@ -1,6 +1,8 @@
 /* See test_builtins.h. Items share the n elements as the real kernels do. */
 #include "test_builtins.h"
 #include "backends/builtin.h"
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,11 +74,20 @@ static void worker(size_t begin, size_t end, size_t size, const void *const *arg
     }
 }
 
+static void gate(size_t begin, size_t end, size_t size, const void *const *args)
+{
+    (void)begin;
+    (void)end;
+    (void)size;
+    _Atomic(uint64_t) *word = pointer_arg(args, 0);
+    while (!atomic_load(word)) sched_yield();
+}
+
 const drupe_builtin *drupe_builtin_find(const char *name)
 {
     static const drupe_builtin kernels[] = {
         {"test_add", 4, add}, {"test_mad", 5, mad},       {"test_spin", 2, spin},
-        {"test_gid", 1, gid}, {"test_worker", 2, worker},
+        {"test_gid", 1, gid}, {"test_worker", 2, worker}, {"test_gate", 1, gate},
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         if (strcmp(name, kernels[i].name) == 0) return &kernels[i];

@@ -6,7 +6,8 @@
  * test_spin  (out u64*, rounds u64)                         out[item] = so many rounds of a generator
  * test_gid   (out u64*)                                     out[item] = item
  * test_worker(out u64*, rounds u64)                         out[item] = the thread that ran it, after
- * `rounds` */
+ * `rounds`
+ * test_gate  (word u64*)                                    waits until the word is not 0 */
 #ifndef TEST_BUILTINS_H
 #define TEST_BUILTINS_H
 

@@ -10,7 +10,8 @@
  * others into its list; everybody else drops them into a worker's inbox. A worker without work looks through
  * the lists of the others, for a while, then sleeps. Small copies, fills and built-in kernels of one
  * work-item run on the submitting thread when the queue is idle and their waits are over, because waking a
- * worker costs more than the work. A user's kernel is always a task.
+ * worker costs more than the work; so do larger copies and fills of up to 1 MiB when nobody is awake. A
+ * user's kernel is always a task.
  *
  * A worker whose task faults leaves it and goes on, or is given up and its thread replaced: while a body
  * runs, that holds no lock of ours, and nothing but a share of the task belongs to it.

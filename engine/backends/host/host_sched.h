@@ -73,6 +73,8 @@ bool drupe_host_tpool_wake(drupe_host_tpool *tpool, unsigned first, unsigned cou
 bool drupe_host_tpool_attends(drupe_host_tpool *tpool);
 /* Have somebody look whether the thread pool is stuck. */
 void drupe_host_tpool_alarm(drupe_host_tpool *tpool);
+/* Whether a task for all of them would have to wake somebody; a hint. */
+bool drupe_host_tpool_asleep(drupe_host_tpool *tpool);
 /* Whether anything is ready; a hint. */
 bool drupe_host_tpool_backlog(drupe_host_tpool *tpool);
 /* The worker whose thread calls this, or NULL. Async-signal-safe. */
@@ -94,6 +96,8 @@ static inline bool drupe_host_worker_listed(drupe_host_worker *worker)
 void drupe_host_task_ready(drupe_host_task *task);
 /* A ready task that this worker may run, taken off its list unless it is wide; or NULL. */
 drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
+/* Whether anything is ready that nobody is at yet, or that more should come to. */
+bool drupe_host_tpool_wanting(drupe_host_tpool *tpool);
 /* The worker is done with its part of the task. True for its last worker, which has to finish it. */
 bool drupe_host_worker_leave(drupe_host_task *task) DRUPE_MUST_CHECK;
 

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_BYTES (128u << 10) /* in the time that it takes to wake somebody */
-#define INLINE_DOUBT (32u << 10)  /* where a fault would be one of the submitting thread */
-#define COPY_SHARE   (256u << 10)
-#define INLINE_ARGS  32u
+#define INLINE_BYTES  (128u << 10) /* in the time that it takes to hand it over, */
+#define INLINE_ASLEEP (1u << 20)   /* and to wake somebody, who comes when half of it could be done */
+#define INLINE_DOUBT  (32u << 10)  /* where a fault would be one of the submitting thread */
+#define COPY_SHARE    (256u << 10)
+#define COPY_WORTH    8u /* shares that are worth one more thread */
+#define INLINE_ARGS   32u
 
 /* --- Inline --------------------------------------------------------------------------------------------- */
 
@@ -42,7 +44,10 @@ static bool begin_inline(const drupe_submit *s)
 /* The same for a copy or fill. */
 static bool begin_move(const drupe_submit *s, size_t bytes)
 {
-    return bytes <= (s->sound ? INLINE_BYTES : INLINE_DOUBT) && begin_inline(s);
+    drupe_host_queue *queue = drupe_native(s->queue);
+    size_t most = s->sound ? INLINE_BYTES : INLINE_DOUBT;
+    if (s->sound && bytes > most && drupe_host_tpool_asleep(&queue->sched->compute)) most = INLINE_ASLEEP;
+    return bytes <= most && begin_inline(s);
 }
 
 static drupe_status end_inline(const drupe_submit *s)
@@ -115,6 +120,7 @@ static drupe_status queue_kernel(const drupe_submit *s, const drupe_host_kernel 
     task->items = items;
     task->grain = items / ((size_t)task->count * 8);
     if (task->grain == 0) task->grain = 1;
+    task->worth = task->grain;
     return drupe_host_task_queue(s, task);
 }
 
@@ -185,7 +191,7 @@ static void copy_body(drupe_host_task *task, size_t begin, size_t end)
 {
     size_t offset, bytes;
     share_of(task, begin, end, &offset, &bytes);
-    memcpy((char *)task->dst + offset, (const char *)task->src + offset, bytes);
+    drupe_copy_bytes((char *)task->dst + offset, (const char *)task->src + offset, bytes);
 }
 
 /* Doubles what is already filled, so that all but the first bytes move in large pieces. */
@@ -217,13 +223,14 @@ static drupe_status queue_move(const drupe_submit *s, drupe_host_task *task, siz
     task->bytes = bytes;
     task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
     task->grain = 1;
+    task->worth = COPY_WORTH;
     return drupe_host_task_queue(s, task);
 }
 
 drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
 {
     if (begin_move(s, bytes)) {
-        memcpy(dst, src, bytes);
+        drupe_copy_bytes(dst, src, bytes);
         return end_inline(s);
     }
     drupe_host_task *task;

@@ -51,6 +51,7 @@ struct drupe_host_task {
     /* The third line. */
     drupe_host_task *prev;   /* as next */
     size_t grain;            /* with several items: a worker takes so many at a time */
+    size_t worth;            /* wide: so many are worth waking a worker for */
     drupe_host_link *links;  /* `more_links`: these instead of links_inline */
     _Atomic(size_t) cursor;  /* wide */
     drupe_host_worker *home; /* wide: in whose list it is */
@@ -71,6 +72,8 @@ drupe_status drupe_host_task_room(drupe_host_task *task, size_t count, size_t by
                                   unsigned char **values) DRUPE_MUST_CHECK;
 /* Put it on its queue behind what is there; *taken* also on failure. */
 drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task) DRUPE_MUST_CHECK;
+/* Of a wide one: whether a thread that has done shares of it should wake another. */
+bool drupe_host_task_wants(drupe_host_task *task);
 /* All shares are done, or it must not run. */
 void drupe_host_task_finish(drupe_host_task *task);
 /* For a thread that waits: a copy or fill of this queue that is ready, as drupe_host_worker_find() gives a

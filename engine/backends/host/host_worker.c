@@ -43,13 +43,24 @@ static void run_body(drupe_host_worker *worker, drupe_host_task *task, size_t be
     atomic_store_explicit(&worker->busy, 0, memory_order_release);
 }
 
+static void call_one(drupe_host_task *task)
+{
+    drupe_host_tpool *tpool = task->tpool;
+    if (atomic_load_explicit(&tpool->sleeping, memory_order_relaxed))
+        (void)drupe_host_tpool_wake(tpool, task->first, task->count);
+}
+
 static void run_shares(drupe_host_worker *worker, drupe_host_task *task)
 {
     size_t begin;
+    bool first = task->kind == DRUPE_HOST_MOVE;
     while ((begin = atomic_fetch_add_explicit(&task->cursor, task->grain, memory_order_relaxed)) <
            task->items) {
         size_t end = task->items - begin < task->grain ? task->items : begin + task->grain;
         run_body(worker, task, begin, end);
+        /* Whoever waits for it is there by now. */
+        if (first && drupe_host_task_wants(task)) call_one(task);
+        first = false;
     }
 }
 
@@ -101,6 +112,8 @@ void drupe_host_task_help(drupe_host_task *task, uint64_t deadline)
            (begin = atomic_fetch_add_explicit(&task->cursor, task->grain, memory_order_relaxed)) <
                task->items)
         task->body(task, begin, task->items - begin < task->grain ? task->items : begin + task->grain);
+    /* It gives up: the worker that was woken may be busy with something else. */
+    if (task->wide && atomic_load_explicit(&task->cursor, memory_order_relaxed) < task->items) call_one(task);
     if (drupe_host_worker_leave(task)) drupe_host_task_finish(task);
 }
 
@@ -198,7 +211,7 @@ static drupe_host_task *rest(drupe_host_worker *worker, bool *stop)
 static void pass_on(drupe_host_tpool *tpool)
 {
     if (atomic_fetch_sub(&tpool->searching, 1) != 1 || !drupe_host_tpool_backlog(tpool)) return;
-    if (drupe_host_tpool_attends(tpool)) return;
+    if (drupe_host_tpool_attends(tpool) || !drupe_host_tpool_wanting(tpool)) return;
     bool woken = atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, 0, tpool->most);
     if (!woken && tpool->grows) drupe_host_tpool_alarm(tpool);
 }

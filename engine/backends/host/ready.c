@@ -2,7 +2,11 @@
  *
  * An inbox is a stack that anybody may push to and that is only ever taken as a whole, so it needs no lock;
  * its content is turned round into the list. A wide task, which several workers share, stays in the list
- * until its last share has been taken. */
+ * until its last share has been taken.
+ *
+ * To wake a thread takes whoever does it 2 to 8 us, in which it could copy up to half a megabyte, and the
+ * woken one is there no sooner. So copies and fills have no more threads woken than they are worth; one of
+ * these is the thread that waits, which takes part. Should none wait, he who came calls the next. */
 #include "backends/host/host.h"
 
 #define CHAIN_MOST 64u /* then the list has its turn */
@@ -145,15 +149,61 @@ static drupe_host_worker *home_of(const drupe_host_queue *queue, drupe_host_tpoo
     return &tpool->workers[first + at];
 }
 
-static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, size_t shares)
+/* How many threads should be at what is left of it; of a wide one. */
+static size_t wanted(drupe_host_task *task)
+{
+    size_t taken = atomic_load_explicit(&task->cursor, memory_order_relaxed);
+    size_t left = taken < task->items ? task->items - taken : 0;
+    size_t most = left / task->worth + (left % task->worth != 0);
+    return most < task->count ? most : task->count;
+}
+
+bool drupe_host_task_wants(drupe_host_task *task)
+{
+    pthread_mutex_lock(&task->home->lock);
+    bool wants = task->running < wanted(task);
+    pthread_mutex_unlock(&task->home->lock);
+    return wants;
+}
+
+/* A copy or fill is seen to by who is at it. */
+static bool list_wanting(drupe_host_worker *worker)
+{
+    bool wanting = false;
+    if (atomic_load(&worker->inbox)) return true;
+    pthread_mutex_lock(&worker->lock);
+    for (drupe_host_task *task = worker->first; task && !wanting; task = task->next) {
+        bool attended = task->wide && task->running && task->kind == DRUPE_HOST_MOVE;
+        wanting = !attended && (!task->wide || task->running < wanted(task));
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return wanting;
+}
+
+bool drupe_host_tpool_wanting(drupe_host_tpool *tpool)
+{
+    for (unsigned i = 0, count = atomic_load(&tpool->count); i < count; i++) {
+        drupe_host_worker *worker = &tpool->workers[i];
+        if (drupe_host_worker_listed(worker) && list_wanting(worker)) return true;
+    }
+    return false;
+}
+
+/* How many to wake for it: who waits for a copy or fill is one of those who are wanted. */
+static size_t to_wake(drupe_host_task *task)
+{
+    size_t threads = wanted(task);
+    return task->kind == DRUPE_HOST_MOVE && task->sound && threads > 1 ? threads - 1 : threads;
+}
+
+static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, size_t threads)
 {
     unsigned all = atomic_load_explicit(&tpool->count, memory_order_relaxed);
     /* Whoever is searching finds it, unless only some may run it. */
-    if (count >= all && shares == 1 && (drupe_host_tpool_attends(tpool) || atomic_load(&tpool->searching)))
+    if (count >= all && threads == 1 && (drupe_host_tpool_attends(tpool) || atomic_load(&tpool->searching)))
         return;
-    if (shares > count) shares = count;
-    while (shares && atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, first, count)) shares--;
-    if (tpool->grows && shares) drupe_host_tpool_alarm(tpool);
+    while (threads && atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, first, count)) threads--;
+    if (tpool->grows && threads) drupe_host_tpool_alarm(tpool);
 }
 
 void drupe_host_task_ready(drupe_host_task *task)
@@ -168,7 +218,7 @@ void drupe_host_task_ready(drupe_host_task *task)
     }
     /* Once it can be seen, another worker may finish it. */
     unsigned first = task->first, count = task->count;
-    size_t shares = task->wide ? (task->items + task->grain - 1) / task->grain : 1;
+    size_t threads = task->wide ? to_wake(task) : 1;
     drupe_host_worker *owner = mine ? self : home_of(task->queue, tpool, first, count);
     if (mine) {
         pthread_mutex_lock(&owner->lock);
@@ -179,7 +229,7 @@ void drupe_host_task_ready(drupe_host_task *task)
         do task->next = seen;
         while (!atomic_compare_exchange_weak(&owner->inbox, &seen, task));
     }
-    wake_for(tpool, first, count, shares);
+    wake_for(tpool, first, count, threads);
 }
 
 /* --- Help from who waits ---------------------------------------------------------------------------------

@@ -301,7 +301,8 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
         drupe_host_task_free(task);
         return status;
     }
-    task->wide = task->items > 1 && task->items > task->grain && task->count > 1;
+    /* A thread that waits looks at the time between two shares, also where there is one worker only. */
+    task->wide = task->items > 1 && task->items > task->grain && (task->count > 1 || task->sound);
     if (task->wide) {
         atomic_init(&task->cursor, 0);
         task->running = 0;

@@ -79,6 +79,12 @@ bool drupe_host_tpool_attends(drupe_host_tpool *tpool)
     return atomic_load(&tpool->sleeping) < atomic_load_explicit(&tpool->count, memory_order_relaxed);
 }
 
+bool drupe_host_tpool_asleep(drupe_host_tpool *tpool)
+{
+    return atomic_load_explicit(&tpool->sleeping, memory_order_relaxed) &&
+           !atomic_load_explicit(&tpool->searching, memory_order_relaxed);
+}
+
 drupe_status drupe_host_tpool_start(drupe_host_tpool *tpool, unsigned first, unsigned count)
 {
     drupe_status status = DRUPE_OK;

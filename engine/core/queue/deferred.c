@@ -5,8 +5,11 @@
  * where nothing stands before it. */
 #include "core/queue/launch.h"
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define BRIEF_NS 100000u /* in which a worker ends a copy of which nothing is left */
 
 /* --- Copies of the work --------------------------------------------------------------------------------- */
 
@@ -194,13 +197,13 @@ bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
     return true;
 }
 
-void drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry)
+bool drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry)
 {
     bool first = queue->order.head == entry && entry->nwaits == 0 && !drupe_queue_unordered(queue);
-    if (!first || entry->event->turn) return;
+    if (!first || entry->event->turn) return false;
     assert(drupe_work_emulated(queue, &entry->deferral.work)); /* or why was it deferred? */
     /* What is over stays on the deferred part until the waiter comes by. */
-    (void)drupe_deferred_advance(queue, entry);
+    return !drupe_deferred_advance(queue, entry) && drupe_event_phase(entry->event) == DRUPE_PHASE_RUNNING;
 }
 
 void drupe_deferred_poll(const drupe_inflight *entry)
@@ -212,17 +215,99 @@ void drupe_deferred_poll(const drupe_inflight *entry)
     }
 }
 
-/* Poll the waits of the first deferred entry. Only this thread takes entries from the deferred part, so the
- * entry stays while the lock is not held; polling may need the locks of other queues. */
+/* Those who wait put away what is over, unless the waiter is just looking at it. */
+static void put_away(drupe_queue *queue)
+{
+    drupe_inflight *entry = queue->order.deferred;
+    if (drupe_queue_unordered(queue)) return;
+    for (; entry && !queue->order.polled && drupe_phase_over(drupe_event_phase(entry->event));
+         entry = queue->order.deferred)
+        drupe_inflight_admit(queue, entry);
+}
+
+void drupe_deferred_let_pass(drupe_queue *queue)
+{
+    for (;;) {
+        bool late = false;
+        pthread_mutex_lock(&queue->lock);
+        put_away(queue);
+        for (drupe_inflight *at = queue->order.deferred; at && !late; at = at->next) {
+            late = at->deferred && drupe_phase_over(drupe_event_phase(at->event));
+            if (!drupe_queue_unordered(queue)) break;
+        }
+        pthread_mutex_unlock(&queue->lock);
+        if (!late) break;
+        drupe_deferred_kick();
+        sched_yield();
+    }
+}
+
+/* --- Help from who waits ---------------------------------------------------------------------------------
+ */
+
+/* The copy that such a thread may help with, held, and its event, retained; or NULL. */
+static drupe_pieces *find_copy(drupe_queue *queue, drupe_event **event)
+{
+    drupe_pieces *pieces = NULL;
+    pthread_mutex_lock(&queue->lock);
+    drupe_inflight *at = queue->order.deferred;
+    while (at && drupe_phase_over(drupe_event_phase(at->event))) at = at->next;
+    const drupe_work *work = at && at->deferred ? &at->deferral.work : NULL;
+    if (work && work->kind == DRUPE_WORK_COPY && work->fn &&
+        drupe_event_phase(at->event) == DRUPE_PHASE_RUNNING)
+        pieces = work->user;
+    if (pieces && !pieces->help) pieces = NULL;
+    if (pieces) pieces->hold(pieces);
+    if (pieces) *event = drupe_event_retain(at->event);
+    pthread_mutex_unlock(&queue->lock);
+    return pieces;
+}
+
+/* What no worker has begun, although all is copied, ends here. */
+static void end_here(drupe_queue *queue, const drupe_event *event)
+{
+    drupe_job *job = NULL;
+    pthread_mutex_lock(&queue->lock);
+    if (drupe_event_phase(event) == DRUPE_PHASE_RUNNING && drupe_worker_take(&event->entry->deferral.job))
+        job = &event->entry->deferral.job;
+    pthread_mutex_unlock(&queue->lock);
+    if (job) run_job(job);
+}
+
+bool drupe_deferred_help(drupe_queue *queue, uint64_t deadline)
+{
+    drupe_event *event = NULL;
+    if (!queue || drupe_now_ns() >= deadline) return false;
+    drupe_pieces *pieces = find_copy(queue, &event);
+    if (!pieces) return false;
+    const bool all = pieces->help(pieces, deadline);
+    if (all) end_here(queue, event);
+    uint64_t until = drupe_deadline(BRIEF_NS);
+    if (until > deadline) until = deadline;
+    while (all && !drupe_phase_over(drupe_event_phase(event)) && drupe_now_ns() < until) sched_yield();
+    const bool over = drupe_phase_over(drupe_event_phase(event));
+    pieces->let_go(pieces);
+    drupe_event_release(event);
+    return over;
+}
+
+/* --- The waiter's step -----------------------------------------------------------------------------------
+ */
+
+/* Poll the waits of the first deferred entry. While `polled` is set nobody else takes entries from the
+ * deferred part, so the entry stays while the lock is not held; polling may need the locks of other queues.
+ */
 bool drupe_deferred_serve(drupe_queue *queue)
 {
     if (drupe_queue_unordered(queue)) return drupe_unordered_serve(queue);
     pthread_mutex_lock(&queue->lock);
     drupe_inflight *entry = queue->order.deferred;
+    queue->order.polled = entry != NULL;
     pthread_mutex_unlock(&queue->lock);
     if (!entry) return false;
     drupe_deferred_poll(entry);
     pthread_mutex_lock(&queue->lock);
+    queue->order.polled = false;
     bool moved = drupe_deferred_advance(queue, entry);
     if (moved) {
         drupe_inflight_admit(queue, entry);

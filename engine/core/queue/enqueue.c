@@ -149,7 +149,9 @@ drupe_status drupe_queue_submit(const drupe_submit_info *info, const drupe_work 
     drupe_status status = drupe_loss_check(queue->base.device);
     if (status == DRUPE_OK) status = drupe_inflight_new(queue, info->label, cell, &entry);
     if (status == DRUPE_OK) status = submit_locked(info, work, entry, event, &over);
-    if (status == DRUPE_OK && entry == queue->order.deferred) drupe_deferred_begin(queue, entry);
+    if (status == DRUPE_OK && entry->deferred &&
+        !(entry == queue->order.deferred && drupe_deferred_begin(queue, entry)))
+        drupe_deferred_kick();
     pthread_mutex_unlock(&queue->lock);
     if (status != DRUPE_OK && !(entry && entry->what.nrefs)) give_back(info, entry ? NULL : cell);
     if (status != DRUPE_OK && entry)

@@ -63,7 +63,7 @@ drupe_status drupe_event_await(drupe_event *event, uint64_t deadline)
             }
         } else if (phase == DRUPE_PHASE_SETTLING) {
             sched_yield();
-        } else if (!drupe_deferred_await(event, deadline)) {
+        } else if (!drupe_deferred_help(event->queue, deadline) && !drupe_deferred_await(event, deadline)) {
             return timed_out();
         }
     }

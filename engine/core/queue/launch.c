@@ -93,7 +93,7 @@ static bool copy_here(const drupe_queue *queue, drupe_inflight *entry, const dru
     if (!work->here || submit->nwaits || !submit->done || queue->order.head || queue->shared ||
         queue->names.last_fallible)
         return false;
-    memcpy(work->dst, work->src, work->bytes);
+    drupe_copy_bytes(work->dst, work->src, work->bytes);
     entry->done = true;
     return true;
 }

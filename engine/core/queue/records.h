@@ -19,6 +19,11 @@ typedef struct drupe_job {
 /* What a copy that core makes in pieces begins with: `work->user` of a COPY with a body. */
 typedef struct drupe_pieces {
     void (*hurry)(struct drupe_pieces *pieces); /* have its threads come while it is being started */
+    /* For a thread that waits: copy what nobody has begun, until the deadline; whether all is copied. The
+     * copy is held meanwhile. NULL: no other thread may touch the memory. */
+    bool (*help)(struct drupe_pieces *pieces, uint64_t deadline);
+    void (*hold)(struct drupe_pieces *pieces);
+    void (*let_go)(void *pieces);
     bool spins; /* its end is worth watching for: there are processors enough */
 } drupe_pieces;
 
@@ -107,6 +112,7 @@ typedef struct drupe_order {
     drupe_inflight *looked;     /* of an in-order queue: the last that a look has told to be over; or NULL */
     _Atomic(size_t) count;
     bool unflushed; /* the driver got work since the last flush */
+    bool polled;    /* the waiter looks at the first deferred one without the lock: it stays where it is */
 } drupe_order;
 
 /* Free entries. inflight.c's. */

@@ -88,22 +88,6 @@ bool drupe_deferred_await(drupe_event *event, uint64_t deadline)
     return over;
 }
 
-void drupe_deferred_let_pass(drupe_queue *queue)
-{
-    for (;;) {
-        bool late = false;
-        pthread_mutex_lock(&queue->lock);
-        for (drupe_inflight *at = queue->order.deferred; at && !late; at = at->next) {
-            late = at->deferred && drupe_phase_over(drupe_event_phase(at->event));
-            if (!drupe_queue_unordered(queue)) break;
-        }
-        pthread_mutex_unlock(&queue->lock);
-        if (!late) break;
-        drupe_deferred_kick();
-        sched_yield();
-    }
-}
-
 /* --- Its list ------------------------------------------------------------------------------------------- */
 
 void drupe_waiter_queues(drupe_serve_queue serve)
@@ -207,7 +191,6 @@ drupe_status drupe_deferred_add(drupe_queue *queue)
         SLIST_INSERT_HEAD(&waiter.queues, queue, deferred);
         atomic_fetch_add(&waiter.load, 1);
     }
-    drupe_service_wake(&waiter.service);
     pthread_mutex_unlock(&waiter.lock);
     return status;
 }

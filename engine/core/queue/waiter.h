@@ -26,6 +26,8 @@ drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
  * rest, with the thread's error, which names `what` (static; "host function" or the like). Jobs may wait for
  * each other: as long as all workers are busy more are started, up to 64. */
 void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(drupe_job *), const char *what);
+/* True: no worker has begun it, and none will; the caller runs it. */
+bool drupe_worker_take(drupe_job *job) DRUPE_MUST_CHECK;
 /* A worker faulted in its job, which fails. False when it was none of these. */
 bool drupe_worker_fault(const drupe_fault *fault);
 /* End the threads, unless jobs are left. */
@@ -77,7 +79,7 @@ static inline void drupe_deferral_drop(drupe_deferral *deferral)
     deferral->marker = NULL;
     deferral->copy = NULL;
 }
-/* Give a queue with deferred work to the waiter; the queue's lock is held. */
+/* Give a queue with deferred work to the waiter, which the caller wakes; the queue's lock is held. */
 drupe_status drupe_deferred_add(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* Something may have finished. */
 void drupe_deferred_kick(void);
@@ -88,10 +90,14 @@ void drupe_deferred_dismiss(size_t count);
  * deferred. The queue's lock is held. */
 bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry);
 /* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
- * the waiter for that takes longer than many of them. The queue's lock is held. */
-void drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry);
+ * the waiter for that takes longer than many of them. True: it runs, and its end wakes the waiter. The
+ * queue's lock is held. */
+bool drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry);
 /* Look at what a deferred entry waits for, without a lock. */
 void drupe_deferred_poll(const drupe_inflight *entry);
+/* A thread that waits for work of the queue takes its part in a copy that core's threads make; a copy that no
+ * thread has begun ends with it. True: it is over. No lock may be held. */
+bool drupe_deferred_help(drupe_queue *queue, uint64_t deadline);
 /* A host function that core ran is over before the waiter has put its entry away: let it, so that what is
  * over can be collected. */
 void drupe_deferred_let_pass(drupe_queue *queue);

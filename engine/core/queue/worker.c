@@ -131,6 +131,22 @@ void drupe_worker_post(drupe_job *job, void (*run)(drupe_job *), void (*fail)(dr
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* Somebody who waits for it does it; the thread that was woken finds nothing. */
+bool drupe_worker_take(drupe_job *job)
+{
+    static _Atomic(int) nobodys;
+    drupe_job *at;
+    pthread_mutex_lock(&pool.lock);
+    for (at = STAILQ_FIRST(&pool.jobs); at && at != job;) at = STAILQ_NEXT(at, next);
+    if (at) {
+        STAILQ_REMOVE(&pool.jobs, job, drupe_job, next);
+        pool.queued--;
+        job->busy = &nobodys;
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return at != NULL;
+}
+
 void drupe_worker_stop(void)
 {
     pthread_mutex_lock(&pool.lock);

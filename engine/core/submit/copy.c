@@ -36,7 +36,7 @@ static drupe_status loss_copy(drupe_queue *queue, void *dst, const void *src, si
         DRUPE_TRY(status);
         drupe_event_enter(*event, DRUPE_PHASE_COMPLETE);
     }
-    memcpy(dst, src, bytes);
+    drupe_copy_bytes(dst, src, bytes);
     return DRUPE_OK;
 }
 

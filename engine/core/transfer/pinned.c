@@ -9,7 +9,8 @@
 
 #define RING_LEAST ((size_t)4 << 20)  /* below, the ring does not get going */
 #define NEAR       ((size_t)1 << 20)  /* PoCL needs 10 us for a command, and 20 more for its end */
-#define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt */
+#define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt, */
+#define HELPED     ((size_t)4 << 20)  /* less so where the thread that waits takes part */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -71,10 +72,11 @@ static bool allowed(void)
 typedef enum way { WAY_DRIVER, WAY_RING, WAY_DIRECT } way;
 
 static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
-                  size_t bytes)
+                  const drupe_work *work)
 {
     bool cpu = queue->base.device->type == DRUPE_DEVICE_CPU;
-    if (bytes < (cpu ? DIRECT : RING_LEAST) || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
+    const size_t least = !cpu ? RING_LEAST : work->sound ? HELPED : DIRECT;
+    if (work->bytes < least || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
     /* The times of a copy in steps would be those of its last step. */
     if (queue->base.flags & DRUPE_QUEUE_PROFILING) return WAY_DRIVER;
     if (!dst->memory == !src->memory || !allowed()) return WAY_DRIVER;
@@ -123,7 +125,7 @@ static drupe_status open_staged_copy(drupe_queue *queue, way chosen, bool to_dev
 drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
                                drupe_work *work, drupe_refs *refs)
 {
-    way chosen = way_of(queue, dst, src, work->bytes);
+    way chosen = way_of(queue, dst, src, work);
     if (chosen == WAY_DRIVER) return DRUPE_OK;
     drupe_staged_copy *copy = NULL;
     drupe_error kept = *drupe_error_last();

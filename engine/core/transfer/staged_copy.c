@@ -16,7 +16,8 @@
  *
  * Without a ring (the memory of a CPU device) there is one piece, and the threads copy it from end to end.
  * Where no fault is to be feared (`sound`) the thread that runs the submission is one of them, and sees the
- * end at once. */
+ * end at once; so is a thread that waits for it, which begins before any other has been woken. Then no more
+ * are called than the copy is worth, and the last of them only when no thread waits. */
 #include "core/transfer/transfer_room.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -32,8 +33,10 @@
 #define STREAM_MOST ((size_t)16 << 20) /* beyond, memory is what threads and the device compete for */
 #define WATCH       1000u              /* looks without anything to do, until a thread sleeps between them; */
 #define SLEEP_NS    50000
-#define LONG_NS     2000000  /* and after as many again: the device is busy elsewhere, or hangs */
-#define ALONE_NS    10000000 /* no thread has come by then: there may be none to be had */
+#define LONG_NS     2000000           /* and after as many again: the device is busy elsewhere, or hangs */
+#define ALONE_NS    10000000          /* no thread has come by then: there may be none to be had */
+#define WORTH       ((size_t)2 << 20) /* bytes that are worth waking a thread for */
+#define BRIEF_NS    100000u           /* in which others end their chunks */
 
 /* A piece on its way, in the buffer of the same place. */
 struct piece {
@@ -53,6 +56,7 @@ struct threads {
     size_t taken;            /* its bytes that were given out; both change under the lock */
     _Atomic(size_t) copying; /* chunks under way */
     unsigned begun;          /* so many came; lock */
+    unsigned helping;        /* of those who wait; lock */
     _Atomic(bool) failed;    /* one of them faulted, with `error` */
     drupe_error error;
 };
@@ -78,6 +82,14 @@ struct drupe_staged_copy {
 };
 
 static void hurry(drupe_pieces *pieces);
+static bool help(drupe_pieces *pieces, uint64_t deadline);
+static void hold(drupe_pieces *pieces);
+
+/* One piece, with the caller's memory at both ends, and whoever runs or awaits the copy may touch it. */
+static bool is_open(const drupe_staged_copy *c)
+{
+    return !c->ring && c->sound;
+}
 
 drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_queue *queue, bool to_device,
                                          const drupe_work *work)
@@ -99,6 +111,15 @@ drupe_staged_copy *drupe_staged_copy_new(char *ring, unsigned nthreads, drupe_qu
     c->dst = work->dst;
     c->src = work->src;
     c->bytes = work->bytes;
+    if (!is_open(c)) return c;
+    const size_t worth = (c->bytes + WORTH - 1) / WORTH;
+    if (worth < c->nthreads) c->nthreads = (unsigned)worth;
+    c->calls.help = help;
+    c->calls.hold = hold;
+    c->calls.let_go = drupe_staged_copy_release;
+    c->pieces[0].bytes = c->bytes;
+    atomic_init(&c->pieces[0].left, c->bytes);
+    atomic_init(&c->opened, 1);
     return c;
 }
 
@@ -192,7 +213,7 @@ static void copy_chunk(drupe_staged_copy *c, const struct chunk *chunk)
     if (c->ring && c->to_device && c->bytes <= STREAM_MOST)
         drupe_copy_past_caches(chunk->dst, chunk->src, chunk->bytes);
     else
-        memcpy(chunk->dst, chunk->src, chunk->bytes);
+        drupe_copy_bytes(chunk->dst, chunk->src, chunk->bytes);
     atomic_fetch_sub(&chunk->of->left, chunk->bytes);
     atomic_fetch_sub(&c->by.copying, 1);
 }
@@ -237,18 +258,58 @@ static void fail_thread(drupe_job *job)
     drupe_staged_copy_release(c);
 }
 
+static drupe_staged_copy *copy_of(drupe_pieces *pieces)
+{
+    return (drupe_staged_copy *)(void *)pieces;
+}
+
+static void call_thread(drupe_staged_copy *c, unsigned index)
+{
+    struct thread *thread = &c->threads[index];
+    atomic_fetch_add(&c->references, 1);
+    thread->copy = c;
+    drupe_worker_post(&thread->job, run_thread, fail_thread, "copy");
+}
+
 /* Have the threads come while the thread that runs the copy is still being woken; it runs, or will at once.
+ * Of an open copy it is the first of them, and who waits may be the second.
  */
 static void hurry(drupe_pieces *pieces)
 {
-    drupe_staged_copy *c = (drupe_staged_copy *)(void *)pieces;
-    const unsigned itself = !c->ring && c->sound;
-    for (unsigned i = itself; i < c->nthreads; i++) {
-        struct thread *thread = &c->threads[i];
-        atomic_fetch_add(&c->references, 1);
-        thread->copy = c;
-        drupe_worker_post(&thread->job, run_thread, fail_thread, "copy");
+    drupe_staged_copy *c = copy_of(pieces);
+    for (unsigned i = is_open(c) ? 2 : 0; i < c->nthreads; i++) call_thread(c, i);
+}
+
+/* --- Who waits ------------------------------------------------------------------------------------------ */
+
+static void hold(drupe_pieces *pieces)
+{
+    atomic_fetch_add(&copy_of(pieces)->references, 1);
+}
+
+static unsigned helping(drupe_staged_copy *c, int more)
+{
+    pthread_mutex_lock(&c->lock);
+    const unsigned now = c->by.helping += (unsigned)more;
+    pthread_mutex_unlock(&c->lock);
+    return now;
+}
+
+static bool help(drupe_pieces *pieces, uint64_t deadline)
+{
+    drupe_staged_copy *c = copy_of(pieces);
+    struct chunk chunk;
+    bool left = true;
+    helping(c, 1);
+    while (left && drupe_now_ns() < deadline) {
+        left = take_chunk(c, &chunk);
+        if (left) copy_chunk(c, &chunk);
     }
+    helping(c, -1);
+    uint64_t until = drupe_deadline(BRIEF_NS);
+    if (until > deadline) until = deadline;
+    while (atomic_load(&c->pieces[0].left) && drupe_now_ns() < until) sched_yield();
+    return atomic_load(&c->pieces[0].left) == 0;
 }
 
 /* Every worker may be busy with something that waits for this copy. A fault here is that of the submission.
@@ -388,15 +449,16 @@ static drupe_status cross(drupe_staged_copy *c)
     return DRUPE_OK;
 }
 
-/* One piece, of which this thread takes its share. */
+/* One piece, of which this thread takes its share. Who waits for it is there when the first chunk is copied;
+ * else another thread is called. */
 static drupe_status copy_through(drupe_staged_copy *c)
 {
-    progress p = {0};
     struct chunk chunk;
     unsigned idle = 0;
-    (void)plan(c, &p);
-    atomic_store(&c->opened, p.pieces);
-    while (take_chunk(c, &chunk)) copy_chunk(c, &chunk);
+    for (bool first = true; take_chunk(c, &chunk); first = false) {
+        copy_chunk(c, &chunk);
+        if (first && c->nthreads > 1 && helping(c, 0) == 0) call_thread(c, 1);
+    }
     while (atomic_load(&c->pieces[0].left) && !atomic_load(&c->by.failed)) rest(&idle);
     return atomic_load(&c->by.failed) ? drupe_error_restore(&c->by.error) : DRUPE_OK;
 }
@@ -405,7 +467,7 @@ drupe_status drupe_staged_copy_run(void *user)
 {
     drupe_staged_copy *c = user;
     unsigned idle = 0;
-    drupe_status status = !c->ring && c->sound ? copy_through(c) : cross(c);
+    drupe_status status = is_open(c) ? copy_through(c) : cross(c);
     drupe_error kept = *drupe_error_last();
     pthread_mutex_lock(&c->lock); /* nothing is taken afterwards */
     atomic_store(&c->ended, true);

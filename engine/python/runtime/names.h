@@ -15,6 +15,7 @@
     X(args)                                                                                                  \
     X(axes)                                                                                                  \
     X(axis)                                                                                                  \
+    X(base)                                                                                                  \
     X(cache)                                                                                                 \
     X(condition)                                                                                             \
     X(context)                                                                                               \

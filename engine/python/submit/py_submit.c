@@ -66,18 +66,18 @@ bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writabl
 #define BASES_MOST 4 /* NumPy keeps one: the array that owns what views of it show */
 
 /* What an array of NumPy's shows the memory of, borrowed; NULL: its own, or nobody knows. */
-static PyObject *base_of(PyObject *array, bool *known)
+static PyObject *base_of(const drupe_py_state *state, PyObject *array, bool *known)
 {
-    PyObject *base = PyObject_GetAttrString(array, "base");
+    PyObject *base = PyObject_GetAttr(array, state->names[DRUPE_PY_NAME_base]);
     *known = base != NULL;
     if (!base) PyErr_Clear();
     Py_XDECREF(base); /* the array keeps it */
     return base == Py_None ? NULL : base;
 }
 
-/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that is
- * mapped and may be shorter by now. */
-static bool owner_sound(PyObject *owner)
+/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that
+ * is mapped and may be shorter by now. */
+static bool owner_sound(const drupe_py_state *state, PyObject *owner)
 {
     for (int i = 0; i < BASES_MOST; i++) {
         if (owner && PyMemoryView_Check(owner)) owner = PyMemoryView_GET_BUFFER(owner)->obj;
@@ -85,22 +85,23 @@ static bool owner_sound(PyObject *owner)
         if (PyBytes_CheckExact(owner) || PyByteArray_CheckExact(owner)) return true;
         if (strcmp(Py_TYPE(owner)->tp_name, "numpy.ndarray") != 0) return false;
         bool known;
-        owner = base_of(owner, &known);
+        owner = base_of(state, owner, &known);
         if (!owner) return known;
     }
     return false;
 }
 
-static bool end_sound(const drupe_py_copy_end *end)
+static bool end_sound(const drupe_py_state *state, const drupe_py_copy_end *end)
 {
-    return !end->keepalive || owner_sound(end->keepalive->view.obj);
+    return !end->keepalive || owner_sound(state, end->keepalive->view.obj);
 }
 
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
                    drupe_py_copy_end *dst, drupe_py_copy_end *src, size_t nbytes, drupe_event **event)
 {
     drupe_keep keeps[2];
-    drupe_submission submission = {.queue = queue, .keeps = keeps, .sound = end_sound(dst) && end_sound(src)};
+    drupe_submission submission = {
+        .queue = queue, .keeps = keeps, .sound = end_sound(state, dst) && end_sound(state, src)};
     void *to = dst->pointer, *from = src->pointer;
     if (waits) {
         submission.waits = waits->events;

@@ -163,7 +163,7 @@ void drupe_py_keepalive_collect(void)
 
 void drupe_py_collect(drupe_queue *queue)
 {
-    if (queue) drupe_queue_collect(queue);
+    if (queue && !is_watched(queue)) drupe_queue_collect(queue);
     drupe_py_keepalive_collect();
 }
 

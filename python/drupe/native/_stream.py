@@ -313,20 +313,30 @@ class OffloadArray:
 
     def update_device(self):
         """Queue the copy from the host part to the device part. The host part is not to be written until sync()."""
-        if self._device.size:
+        array = self.array if self.order == "C" else self.array.T
+        try:
+            self.stream.queue.copy(self._device, array)
+        except ValueError:
+            if array.flags.c_contiguous:
+                raise
             self.stream.queue.copy(self._device, self._bytes())
 
     def update_host(self):
         """Queue the copy from the device part to the host part, which holds it after sync(). The array itself."""
         if self.array is None:
             self.array = numpy.empty(self.shape, self.dtype, self.order)
-        if self._device.size:
+        array = self.array if self.order == "C" else self.array.T
+        try:
+            self.stream.queue.copy(array, self._device)
+        except ValueError:
+            if array.flags.c_contiguous:
+                raise
             self.stream.queue.copy(self._bytes(), self._device)
         return self
 
+    # To ask an array for its flags takes longer than to have it refused: see the calls.
     def _bytes(self):
-        array = self.array if self.order == "C" else self.array.T
-        return array if array.flags.c_contiguous else self.array.reshape(-1, order="A").view(numpy.uint8)
+        return self.array.reshape(-1, order="A").view(numpy.uint8)
 
     def assign_stream(self, stream):
         """Go on in another stream of the same device, behind what the present one has by now."""

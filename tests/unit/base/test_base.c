@@ -324,6 +324,23 @@ static void copies_past_caches(void **state)
     }
 }
 
+/* Around the ends of pieces, from and to odd places, and nothing beside it. */
+static void copies_in_pieces(void **state)
+{
+    (void)state;
+    enum { piece = 256 << 10, room = 3 * piece };
+    static unsigned char from[room], to[room];
+    const size_t sizes[] = {
+        0, 1, 4095, 4096, piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece, 2 * piece + 1, room - 8};
+    for (size_t i = 0; i < room; i++) from[i] = (unsigned char)(i * 7 + i / 251);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(to, 0xEE, sizeof to);
+        drupe_copy_bytes(to + 3, from + 5, sizes[i]);
+        assert_memory_equal(to + 3, from + 5, sizes[i]);
+        assert_true(to[2] == 0xEE && to[3 + sizes[i]] == 0xEE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +358,7 @@ int main(void)
         cmocka_unit_test(processes_that_cannot_start),
         cmocka_unit_test(processes_are_stopped),
         cmocka_unit_test(copies_past_caches),
+        cmocka_unit_test(copies_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

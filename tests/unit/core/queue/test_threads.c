@@ -305,7 +305,7 @@ static void hurry(drupe_pieces *pieces)
 static void a_copy_of_core_is_watched_before_it_is_slept_for(void **state)
 {
     (void)state;
-    drupe_pieces pieces = {hurry, true};
+    drupe_pieces pieces = {.hurry = hurry, .spins = true};
     const drupe_submit_info info = {.queue = bench.queue, .label = "copy", .label_static = true};
     const drupe_work work = {.kind = DRUPE_WORK_COPY, .fn = end_when_watched, .user = &pieces};
     drupe_event *event;
