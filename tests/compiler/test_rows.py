@@ -68,8 +68,20 @@ def columns(item, a, b, out, n):
     out[i, j] = a[j] + b[j] + n
 
 
+def into_one_element(item, a, b, out, n):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, 0] += a[i]*b[j]
+
+
+def into_one_element_at_last(item, a, b, out, n):
+    i, j = item.get_id(0), item.get_id(1)
+    most = out[i, n]
+    if most < a[i]*b[j]:
+        out[i, n] = a[i]*b[j]
+
+
 LOADS = {outer: 2, by_number: 2, in_branches: 0, behind_a_store: 0, assigned_again: 0, behind_an_end: 0, by_another: 1,
-         whole_number: 0, columns: 0}
+         whole_number: 0, columns: 0, into_one_element: 1, into_one_element_at_last: 0}
 
 
 def arguments(queue=None):

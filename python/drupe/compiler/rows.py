@@ -3,6 +3,9 @@
 The last dimension of a Range is the innermost loop there. In `out[i, j] = a[i]*b[j]`, C reads a[i] again for each j, as
 a store to `out` might have changed it. Work-items of a Range are independent: what one of them stores, another may see
 or not. So one read for a row gives each of them what it may see.
+
+Where all work-items of a row store to one element, as in `sums[i] += a[i, j]`, they are not independent. The host runs
+them one after the other, and a read for the row would leave the last one's value alone.
 """
 from drupe.compiler import analysis, tree
 
@@ -52,4 +55,7 @@ def loads(function, body):
             break
         if is_same(stmt.value) and counts.count(stmt.name) == 1 and stmt.value.type == function.locals.get(stmt.name):
             known[stmt.name] = in_outer_terms(stmt.value)
-    return found
+    common = {node.buffer.name for node in analysis.nodes(*body)
+              if isinstance(node, tree.Store) and is_same(node.index)}
+    return [pair for pair in found if not any(
+        isinstance(node, tree.Load) and node.buffer.name in common for node in tree.walk(pair[1]))]
