@@ -141,6 +141,28 @@ def test_loads_are_not_made_where_there_is_no_work():
     queue.wait()
 
 
+def chain(item, a, b, out, n):
+    i, j = item.get_id(0), item.get_id(1)
+    t = i*3 ^ i
+    u = t*3 ^ t
+    v = u*3 ^ u
+    w = v*3 ^ v
+    x = w*3 ^ w
+    y = x*3 ^ x
+    z = y*3 ^ y
+    out[i, j] = a[(z*3 ^ z) % 6]*b[j] + a[(t*3 ^ t) % 6]
+
+
+def test_a_chain_of_variables_does_not_grow():
+    """An index is written in terms of places and parameters, where a variable that is used twice is there twice."""
+    made, args, expected = drupe.kernel(chain), arguments(drupe.Device("host").queue), arguments()
+    text = made.inspect(drupe.Range(*SHAPE), *args).text
+    assert len(text) < 6000 and text.count("read once for a row") == 1
+    kernel_api.call_kernel(made, drupe.Range(*SHAPE), *expected)
+    drupe.call_kernel(made, drupe.Range(*SHAPE), *args)
+    assert np.array_equal(args[2].asnumpy(), expected[2])
+
+
 class Random:
     """The text of a kernel of random statements over a row, a column, a table of whole numbers and its own elements."""
 
