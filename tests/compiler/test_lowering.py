@@ -4,9 +4,11 @@ import pathlib
 import re
 
 import lowered
+import numpy as np
 import pytest
 
 import drupe
+import drupe.array as da
 from drupe.compiler import describe, kernels, show, text, variants
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "lowering"
@@ -53,3 +55,32 @@ def test_again_the_same(name):
 
 def test_every_golden_text_has_its_kernel():
     assert {path.stem for path in GOLDEN.glob("*.txt")} == set(lowered.ALL)
+
+
+def twice(item, x, at, y):
+    y[item.get_id(0)] = x[item.get_id(0)]*2
+
+
+def gathered(item, x, at, y):
+    y[item.get_id(0)] = x[at[item.get_id(0)]]*2
+
+
+def scattered(item, x, at, y):
+    y[at[item.get_id(0)]] = x[item.get_id(0)]*2
+
+
+def rounded_down(item, x, at, y):
+    y[item.get_id(0)] = x[item.get_id(0)]//2
+
+
+@pytest.mark.parametrize("function, brief", [(twice, True), (gathered, False), (scattered, False),
+                                             (rounded_down, False)])
+def test_chunks_on_the_host(function, brief):
+    """What takes long for its operations has small chunks, so that all processors have some."""
+    made, queue = drupe.kernel(function), drupe.Device("host").queue
+    args = [da.asarray(one, queue=queue) for one in (np.arange(9.), np.arange(9)[::-1].copy(), np.zeros(9))]
+    drupe.call_kernel(made, drupe.Range(9), *args)
+    variant, = made.variants.values()
+    assert variant.grain > 40_000 if brief else 1000 < variant.grain < 4000
+    expected = {twice: np.arange(9.)*2, rounded_down: np.arange(9.)//2}.get(function, np.arange(9.)[::-1]*2)
+    assert np.array_equal(args[2].asnumpy(), expected)

@@ -68,8 +68,20 @@ def columns(item, a, b, out, n):
     out[i, j] = a[j] + b[j] + n
 
 
+def into_one_element(item, a, b, out, n):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, 0] += a[i]*b[j]
+
+
+def into_one_element_at_last(item, a, b, out, n):
+    i, j = item.get_id(0), item.get_id(1)
+    most = out[i, n]
+    if most < a[i]*b[j]:
+        out[i, n] = a[i]*b[j]
+
+
 LOADS = {outer: 2, by_number: 2, in_branches: 0, behind_a_store: 0, assigned_again: 0, behind_an_end: 0, by_another: 1,
-         whole_number: 0, columns: 0}
+         whole_number: 0, columns: 0, into_one_element: 1, into_one_element_at_last: 0}
 
 
 def arguments(queue=None):
@@ -127,6 +139,28 @@ def test_loads_are_not_made_where_there_is_no_work():
     empty = [da.zeros(0, queue=queue), da.zeros(5, queue=queue), da.zeros((0, 5), queue=queue)]
     drupe.call_kernel(made, drupe.Range(0, 5), *empty, 2)
     queue.wait()
+
+
+def chain(item, a, b, out, n):
+    i, j = item.get_id(0), item.get_id(1)
+    t = i*3 ^ i
+    u = t*3 ^ t
+    v = u*3 ^ u
+    w = v*3 ^ v
+    x = w*3 ^ w
+    y = x*3 ^ x
+    z = y*3 ^ y
+    out[i, j] = a[(z*3 ^ z) % 6]*b[j] + a[(t*3 ^ t) % 6]
+
+
+def test_a_chain_of_variables_does_not_grow():
+    """An index is written in terms of places and parameters, where a variable that is used twice is there twice."""
+    made, args, expected = drupe.kernel(chain), arguments(drupe.Device("host").queue), arguments()
+    text = made.inspect(drupe.Range(*SHAPE), *args).text
+    assert len(text) < 6000 and text.count("read once for a row") == 1
+    kernel_api.call_kernel(made, drupe.Range(*SHAPE), *expected)
+    drupe.call_kernel(made, drupe.Range(*SHAPE), *args)
+    assert np.array_equal(args[2].asnumpy(), expected[2])
 
 
 class Random:

@@ -76,6 +76,34 @@ def test_nests_are_one_kernel():
     assert [loop.dims for loop in nest._whole.loops] == [3]
 
 
+def test_an_inner_loop_that_adds_to_one_element_is_a_loop():
+    """Numba runs inner loops over prange() one round after the other, and programs are written for that."""
+    @drupe.offload
+    def sums(x, w, rows, most, product):
+        for i in prange(len(x)):
+            for j in prange(x.shape[1]):
+                rows[i] += x[i, j]*w[j]
+        for i in prange(len(x)):
+            for j in prange(x.shape[1]):
+                most[i] = max(most[i], x[i, j])
+        for i in prange(len(x)):
+            for j in prange(x.shape[1]):
+                for k in prange(len(x)):
+                    product[i, k] += x[i, j]*x[k, j]
+        for i in prange(len(x)):
+            for j in prange(x.shape[1]):
+                k = j
+                x[i, k] += 1
+
+    x, w = np.random.default_rng(1).integers(0, 9, (40, 130)), np.arange(130)
+    rows, most, product = np.zeros(40, int), np.zeros(40, int), np.zeros((40, 40), int)
+    expected = x + 1, x@w, x.max(axis=1), x@x.T
+    sums(x, w, rows, most, product)
+    for one, other in zip((x, rows, most, product), expected):
+        assert np.array_equal(one, other)
+    assert [loop.dims for loop in sums._whole.loops] == [1, 1, 1, 2]
+
+
 def test_an_inner_loop_whose_range_depends_is_a_loop():
     @drupe.offload
     def triangle(x):

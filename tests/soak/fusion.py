@@ -34,9 +34,11 @@ MOST_PROBLEMS = 10
 SHORTENINGS = 400
 TELL = 30  # seconds between words of how far it is
 FAULTS = bool(os.environ.get("SOAK_FAULTS"))
-# Of work that was submitted before, of failures that were made, and of what there is no room for.
+# Of work that was submitted before, of failures that were made, and of what there is no room for. Busy is a queue whose
+# later failure nobody has been told of, for what another queue asks of it.
 LATE = ("CancelledError", "DependencyError", "OutOfRangeError", "DeviceMemoryError") + (
-    ("InternalError", "DeviceLostError", "UnavailableError", "UnsupportedError", "NameError") if FAULTS else ())
+    ("InternalError", "DeviceLostError", "UnavailableError", "UnsupportedError", "NameError",
+     "BusyError") if FAULTS else ())
 
 
 class Gone(Exception):

@@ -1,5 +1,5 @@
 """All passes, one after the other: from a function and the types of its arguments to a Variant that is not built."""
-from drupe.compiler import analysis, kernels, masks, text, text_c99, tree
+from drupe.compiler import analysis, kernels, masks, text, text_c99, tree, types
 from drupe.compiler.messages import KernelError
 from drupe.compiler.variants import Variant
 
@@ -25,9 +25,19 @@ def run(function, target):
 
 def _grain(made, each):
     """Work-items of a chunk on the host. Those that become vectors take much less time than they have operations."""
-    plain = not any(isinstance(node, (tree.For, tree.While)) or (
-        isinstance(node, tree.Call) and not tree.is_cheap(node)) for node in analysis.everything(made))
-    return max(1, _GRAIN*(_LANES if plain and text_c99.independent(made.body) else 1) // max(1, each))
+    plain = all(map(_is_brief, analysis.everything(made))) and text_c99.independent(made.body)
+    return max(1, _GRAIN*(_LANES if plain else 1) // max(1, each))
+
+
+def _is_brief(node):
+    """Whether it takes a vector no longer than what it counts for. Elements at places that were read wait for memory,
+    and quotients that are rounded down are functions."""
+    if isinstance(node, tree.Call):
+        return tree.is_cheap(node) and node.name not in ("floordiv", "mod") and node.type not in types.COMPLEX and \
+            not any(one.type in types.COMPLEX for one in node.args)
+    if isinstance(node, (tree.Load, tree.Store)):
+        return not any(isinstance(one, tree.Load) for one in analysis.nodes(node.index))
+    return not isinstance(node, (tree.For, tree.While))
 
 
 def lowered(function, target):

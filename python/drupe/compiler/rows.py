@@ -3,20 +3,26 @@
 The last dimension of a Range is the innermost loop there. In `out[i, j] = a[i]*b[j]`, C reads a[i] again for each j, as
 a store to `out` might have changed it. Work-items of a Range are independent: what one of them stores, another may see
 or not. So one read for a row gives each of them what it may see.
+
+Where all work-items of a row store to one element, as in `sums[i] += a[i, j]`, they are not independent. The host runs
+them one after the other, and a read for the row would leave the last one's value alone.
 """
+import collections
+
 from drupe.compiler import analysis, tree
 
+MOST_NODES = 40  # of a variable's expression: each use of it has a copy, and a chain of them would grow without end
 _PLAIN = (tree.Const, tree.Var, tree.Query, tree.Unary, tree.Binary, tree.Cast, tree.Select, tree.Load)
 
 
 def loads(function, body):
     """[(Load, the same load in terms of parameters and places alone)] of what each work-item surely reads before it
     stores anything, calls a function or may end, where the last dimension's place does not count."""
-    known, found = {one.name: None for one in function.params if one.buffer is None}, []
+    known, sizes, found = {one.name: None for one in function.params if one.buffer is None}, {}, []
     outer = {one.buffer.name for one in function.params if one.buffer is not None and one.buffer.space == tree.GLOBAL}
     for name in analysis.assigned(body):
         known.pop(name, None)
-    counts = [analysis.target(node) for node in analysis.nodes(*body)]
+    counts = collections.Counter(analysis.target(node) for node in analysis.nodes(*body))
 
     def is_same(node):
         if isinstance(node, tree.Var):
@@ -27,6 +33,9 @@ def loads(function, body):
             return False
         plain = isinstance(node, _PLAIN) or (isinstance(node, tree.Call) and tree.is_cheap(node))
         return plain and all(is_same(child) for child in tree.children(node))
+
+    def size(node):
+        return sizes.get(node.name, 1) if isinstance(node, tree.Var) else 1 + sum(map(size, tree.children(node)))
 
     def in_outer_terms(node):
         def change(part):
@@ -50,6 +59,10 @@ def loads(function, body):
             take(one)
         if isinstance(stmt, tree.Store):
             break
-        if is_same(stmt.value) and counts.count(stmt.name) == 1 and stmt.value.type == function.locals.get(stmt.name):
-            known[stmt.name] = in_outer_terms(stmt.value)
-    return found
+        if is_same(stmt.value) and counts[stmt.name] == 1 and size(stmt.value) <= MOST_NODES and \
+                stmt.value.type == function.locals.get(stmt.name):
+            known[stmt.name], sizes[stmt.name] = in_outer_terms(stmt.value), size(stmt.value)
+    common = {node.buffer.name for node in analysis.nodes(*body)
+              if isinstance(node, tree.Store) and is_same(node.index)}
+    return [pair for pair in found if not any(
+        isinstance(node, tree.Load) and node.buffer.name in common for node in tree.walk(pair[1]))]

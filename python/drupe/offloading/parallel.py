@@ -72,7 +72,7 @@ def _nest(source, outside, stmt):
         loop = found.body[0]
         inner = bool(found.targets)
         if not is_prange(outside, loop.iter) or (inner and (
-                loop.orelse or flow.loaded(loop.iter) & (set(found.targets) | flow.stored(loop)))):
+                loop.orelse or flow.loaded(loop.iter) & (set(found.targets) | flow.stored(loop)) or _shares(loop))):
             break
         if not isinstance(loop.target, ast.Name):
             raise KernelError("DK003", "The variable of a loop over prange() is one name.", place=(source, loop.target))
@@ -84,6 +84,24 @@ def _nest(source, outside, stmt):
         found.ranges.append(loop.iter.args)
         found.body = loop.body
     return found
+
+
+def _shares(loop):
+    """Whether all rounds of a loop change one element by what it was, as `sums[i] += x[i, j]` does for each j. Numba
+    runs an inner loop over prange() one round after the other, so that is a sum there, and here."""
+    own = flow.stored(loop)
+    own -= {one.target.id for one in ast.walk(loop) if isinstance(one, ast.For) and one is not loop and
+            isinstance(one.target, ast.Name) and not flow.loaded(one.iter) & own}
+    for node in ast.walk(loop):
+        target = node.target if isinstance(node, ast.AugAssign) else \
+            node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if not isinstance(target, ast.Subscript) or flow.loaded(target) & own:
+            continue
+        same = ast.unparse(target)
+        if isinstance(node, ast.AugAssign) or any(ast.unparse(one) == same for one in ast.walk(node.value)
+                                                  if isinstance(one, ast.Subscript)):
+            return True
+    return False
 
 
 def _forbidden(source, body, own):
