@@ -49,15 +49,25 @@ drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, con
     return status;
 }
 
-drupe_status drupe_array_to_host(const drupe_array *src, void *host, drupe_event **event)
+drupe_status drupe_array_to_host(const drupe_array *src, void *host, const drupe_keep *keep,
+                                 drupe_event **event)
 {
     const size_t bytes = src->size * drupe_dtype_size(src->dtype);
     drupe_array packed = {0};
-    const drupe_submission s = {.queue = src->queue, .ordered = true, .sound = true, .label = "to_host"};
+    const drupe_submission s = {.queue = src->queue,
+                                .ordered = true,
+                                .sound = true,
+                                .keeps = keep,
+                                .nkeeps = keep && keep->release ? 1 : 0,
+                                .label = "to_host"};
     *event = NULL;
     if (bytes == 0) return drupe_submit_barrier(&s, event);
-    DRUPE_TRY(drupe_array_contiguous_as(src, src->dtype, &packed));
-    drupe_status status = drupe_submit_copy(&s, host, drupe_array_pointer(&packed), bytes, event);
+    drupe_status status = drupe_array_contiguous_as(src, src->dtype, &packed);
+    if (status != DRUPE_OK) {
+        keep_drop(keep);
+        return status;
+    }
+    status = drupe_submit_copy(&s, host, drupe_array_pointer(&packed), bytes, event);
     drupe_array_clear(&packed);
     return status;
 }

@@ -212,9 +212,10 @@ DRUPE_API drupe_status drupe_array_matmul(const drupe_array *a, const drupe_arra
  * the work is done: `keep` (taken, may have a NULL release) is dropped then. */
 DRUPE_API drupe_status drupe_array_from_host(const drupe_array *dst, const void *host,
                                              const drupe_keep *keep) DRUPE_MUST_CHECK;
-/* Queue the copy to host memory (C-contiguous) and give the event to wait for; `host` must stay valid until
- * then. A strided array is made contiguous on the device first. */
-DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host,
+/* Queue the copy to host memory (C-contiguous) and give the event to wait for. `host` must stay valid until
+ * the work is done, when `keep` (taken; may be NULL) is dropped: the event may fail before, for what stood in
+ * front of it. A strided array is made contiguous on the device first. */
+DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host, const drupe_keep *keep,
                                            drupe_event **event) DRUPE_MUST_CHECK;
 
 /* Operations without kernels for a device whose memory the host cannot address are computed by the host, on

@@ -235,11 +235,13 @@ static bool fetch(drupe_py_state *state, const drupe_array *array, void *host, P
     drupe_event *event = NULL;
     if (array->size == 0) return true;
     if (!drupe_py_settle(state, array)) return false;
-    if (drupe_array_to_host(array, host, &event) != DRUPE_OK) {
+    drupe_keep keep;
+    if (!drupe_py_keepalive_of(owner, array->queue, &keep)) return false;
+    if (drupe_array_to_host(array, host, &keep, &event) != DRUPE_OK) {
         drupe_py_raise_on(state, array->queue);
         return false;
     }
-    bool good = drupe_py_event_wait_holding(state, event, owner);
+    bool good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
     drupe_event_release(event);
     return good;
 }

@@ -315,14 +315,19 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     size_t nbytes = ((drupe_py_memory *)self)->nbytes;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
     drupe_event *event = NULL;
-    drupe_submission submission = {.queue = queue, .sound = true};
+    drupe_keep keep;
     if (!bytes) return NULL;
+    if (!drupe_py_keepalive_of(bytes, queue, &keep)) {
+        Py_DECREF(bytes);
+        return NULL;
+    }
+    drupe_submission submission = {.queue = queue, .sound = true, .keeps = &keep, .nkeeps = 1};
     bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_py_memory_pointer(self),
                                   nbytes, &event) == DRUPE_OK;
     if (!good)
         drupe_py_raise_on(state, queue);
     else
-        good = drupe_py_event_wait_holding(state, event, bytes);
+        good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
     if (event) drupe_event_release(event);
     if (!good) Py_CLEAR(bytes);
     return bytes;

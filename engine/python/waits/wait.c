@@ -83,6 +83,16 @@ drupe_keep drupe_py_keepalive_keep(drupe_py_keepalive *keepalive)
     return (drupe_keep){keepalive, keep_release};
 }
 
+bool drupe_py_keepalive_of(PyObject *owner, drupe_queue *queue, drupe_keep *keep)
+{
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+    if (!keepalive) return false;
+    keepalive->owner = Py_NewRef(owner);
+    *keep = drupe_py_keepalive_keep(keepalive);
+    drupe_py_keepalive_watch(queue);
+    return true;
+}
+
 /* Tests have whatever they like run wherever Python code may run. */
 static void stress_run(void)
 {
@@ -288,48 +298,15 @@ bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t tim
     return good;
 }
 
-/* Keep `owner` until everything submitted to the queue so far is done. Where that cannot be queued, the
- * reference is given up for good: the device may still use the memory. */
-static void keep_behind(drupe_queue *queue, PyObject *owner)
-{
-    drupe_py_keepalive *keepalive = calloc(1, sizeof *keepalive);
-    if (!keepalive) {
-        Py_INCREF(owner);
-        return;
-    }
-    keepalive->owner = Py_NewRef(owner);
-    drupe_keep keep = drupe_py_keepalive_keep(keepalive);
-    drupe_submission barrier = {.queue = queue, .keeps = &keep, .nkeeps = 1, .label = "barrier"};
-    Py_INCREF(owner);
-    drupe_py_keepalive_watch(queue);
-    if (drupe_submit_barrier(&barrier, NULL) == DRUPE_OK) Py_DECREF(owner);
-}
-
-static bool wait_event_holding(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns,
-                               PyObject *owner)
+bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
 {
     drupe_queue *queue = drupe_event_queue(event);
     /* Another thread may drop the last reference while the GIL is given up. */
     drupe_event_retain(event);
     drupe_status status = wait_sliced(state, queue, event, timeout_ns);
-    if (status == DRUPE_E_TIMEOUT && owner) {
-        drupe_py_saved saved = drupe_py_error_save();
-        keep_behind(queue, owner);
-        drupe_py_error_restore(saved);
-    }
     drupe_py_collect(queue);
     drupe_event_release(event);
     return status == DRUPE_OK;
-}
-
-bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
-{
-    return wait_event_holding(state, event, timeout_ns, NULL);
-}
-
-bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyObject *owner)
-{
-    return wait_event_holding(state, event, DRUPE_FOREVER, owner);
 }
 
 static uint64_t *warm_slot(drupe_py_state *state, uint64_t key)

@@ -36,6 +36,10 @@ typedef struct drupe_py_keepalive {
 drupe_py_keepalive *drupe_py_keepalive_new(void);
 drupe_keep drupe_py_keepalive_keep(drupe_py_keepalive *keepalive);
 void drupe_py_keepalive_free(drupe_py_keepalive *keepalive); /* runs Python code */
+/* One of `owner` for a submission to `queue`, which takes it also when it fails. Who waits for the work holds
+ * `owner`, too, but the wait may end first: by Ctrl-C, or with an error that came before the work was over.
+ * False with MemoryError. */
+bool drupe_py_keepalive_of(PyObject *owner, drupe_queue *queue, drupe_keep *keep);
 /* Drop what the engine has let go of; an exception that is set stays. Runs Python code. */
 void drupe_py_keepalive_drain(void);
 /* Remember a queue that has keepalives in flight, so that drupe_py_keepalive_collect() drops the finished
@@ -44,10 +48,6 @@ void drupe_py_keepalive_watch(drupe_queue *queue);
 void drupe_py_keepalive_collect(void); /* runs Python code */
 /* The same, and look at `queue` (NULL: at no other) too. Runs Python code. */
 void drupe_py_collect(drupe_queue *queue);
-
-/* Wait for `event`, which writes to or reads from memory of `owner`. When the wait ends early, `owner` is
- * kept alive until the work on its in-order queue is done. */
-bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyObject *owner);
 
 /* Drop a reference to a queue. Never waits: the last one of a queue with unfinished work is kept until that
  * is over. NULL-safe, runs no Python code, and does nothing in a forked child. */

@@ -134,7 +134,7 @@ void *array_fetch(const drupe_array *array)
     drupe_event *event = NULL;
     void *bytes = malloc(array->size * drupe_dtype_size(array->dtype) + 1);
     assert_non_null(bytes);
-    CHECK(drupe_array_to_host(array, bytes, &event));
+    CHECK(drupe_array_to_host(array, bytes, NULL, &event));
     CHECK(drupe_event_wait(event, DRUPE_FOREVER));
     drupe_event_release(event);
     return bytes;
