@@ -36,7 +36,7 @@ static drupe_status compute(struct walker *w)
     if (drupe_memory_sole(w->arrays[2].memory, w->queue)) return DRUPE_E_INTERNAL; /* a view has it, too */
     drupe_array_clear(&w->arrays[6]);
     GO(drupe_array_reduce(DRUPE_OP_SUM, &w->arrays[2], 3, false, DRUPE_DTYPE_NONE, &w->arrays[3]));
-    GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
+    GO(drupe_array_to_host(&w->arrays[2], values, NULL, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
     if (values[0] != 1 || values[whole - 1] != (float)whole) return DRUPE_E_INTERNAL;
     GO(drupe_array_from_host(&w->arrays[1], values, NULL));
@@ -70,7 +70,7 @@ static drupe_status linear(struct walker *w)
     const drupe_array *in[] = {&w->arrays[1]};
     GO(drupe_array_linear(DRUPE_LINEAR_INV, 0, 0, in, results, &count));
     w->arrays[2] = results[0];
-    GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
+    GO(drupe_array_to_host(&w->arrays[2], values, NULL, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
     return count == 1 && values[0] == 0.5f ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
@@ -100,7 +100,8 @@ static drupe_status views(struct walker *w)
     drupe_operand scalar = {.scalar = one};
     GO(drupe_array_assign(&w->arrays[0], &scalar));
     static int64_t values[2 * 3 * 5 * 30];
-    GO(drupe_array_to_host(&w->arrays[1], values, &w->events[0])); /* not contiguous: packed on the device */
+    GO(drupe_array_to_host(&w->arrays[1], values, NULL,
+                           &w->events[0])); /* not contiguous: packed on the device */
     GO(drupe_event_wait(w->events[0], LONG));
     GO(drupe_array_over(w->arrays[0].memory, w->queue, DRUPE_INT64, 1, &shape[0], NULL, 0, &w->arrays[2]));
     (void)drupe_array_host_reaches(&w->arrays[2]);
@@ -145,7 +146,7 @@ static drupe_status indexing(struct walker *w)
     GO(drupe_array_repeat_count(x, counts));
     GO(drupe_array_repeat_positions(x, n, out));
     static int64_t numbers[30];
-    GO(drupe_array_to_host(out, numbers, &w->events[0]));
+    GO(drupe_array_to_host(out, numbers, NULL, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
     GO(drupe_queue_wait(w->queue, LONG));
     return numbers[29] == 29 ? DRUPE_OK : DRUPE_E_INTERNAL;
@@ -163,7 +164,8 @@ static drupe_status numbers(struct walker *w)
     GO(drupe_array_random(&w->arrays[0], &uniform, DRUPE_FLOAT32, 2, shape, &w->arrays[1]));
     GO(drupe_array_fft(&w->arrays[1], 1, shape[1], DRUPE_FFT_HALF, false, 1, false, &w->arrays[2]));
     GO(drupe_array_fft(&w->arrays[2], 1, shape[1], DRUPE_FFT_REALS, true, 1.0 / 30, true, &w->arrays[3]));
-    for (int i = 0; i < 2; i++) GO(drupe_array_to_host(&w->arrays[1 + 2 * i], values[i], &w->events[i]));
+    for (int i = 0; i < 2; i++)
+        GO(drupe_array_to_host(&w->arrays[1 + 2 * i], values[i], NULL, &w->events[i]));
     for (int i = 0; i < 2; i++) GO(drupe_event_wait(w->events[i], LONG));
     for (size_t i = 0; i < shape[0] * shape[1]; i++)
         if (values[0][i] - values[1][i] > 1e-5f || values[1][i] - values[0][i] > 1e-5f)
@@ -207,10 +209,10 @@ static drupe_status order(struct walker *w)
     drupe_array_clear(out);
     GO(drupe_array_bincount(x, NULL, n, out));
     GO(drupe_array_unique(out, true, &(drupe_distinct){.count = number}));
-    GO(drupe_array_to_host(number, &count, &w->events[0]));
+    GO(drupe_array_to_host(number, &count, NULL, &w->events[0]));
     drupe_array_clear(out);
     GO(drupe_array_slice(sorted, &(drupe_slice){29, 1, 1, false}));
-    GO(drupe_array_to_host(sorted, &last, &w->events[1]));
+    GO(drupe_array_to_host(sorted, &last, NULL, &w->events[1]));
     for (int i = 0; i < 2; i++) GO(drupe_event_wait(w->events[i], LONG));
     return last == 29 && count == 1 ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
@@ -227,7 +229,7 @@ static drupe_status between(struct walker *w)
     GO(drupe_array_sequence(&w->arrays[0], zero, one));
     const drupe_array *x = &w->arrays[0];
     GO(drupe_array_interp(x, x, x, -1, -1, &w->arrays[1]));
-    GO(drupe_array_to_host(&w->arrays[1], values, &w->events[0]));
+    GO(drupe_array_to_host(&w->arrays[1], values, NULL, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
     return values[29] == 29 ? DRUPE_OK : DRUPE_E_INTERNAL;
 }

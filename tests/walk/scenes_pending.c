@@ -43,7 +43,7 @@ static drupe_status last_is(struct walker *w, int i, float times)
     static float values[SIDE * SIDE];
     drupe_event *event = NULL;
     GO(drupe_array_settle(&w->arrays[i]));
-    GO(drupe_array_to_host(&w->arrays[i], values, &event));
+    GO(drupe_array_to_host(&w->arrays[i], values, NULL, &event));
     const drupe_status status = drupe_event_wait(event, LONG);
     drupe_event_release(event);
     GO(status);

@@ -1,5 +1,6 @@
 /* Assignment, casts, copies between queues, sequences, and the way to and from the host. */
 #include "array_fixture.h"
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,43 @@ static void test_host(void **state)
         }
 }
 
+static drupe_status gate_pass(void *gate)
+{
+    return sem_wait(gate) == 0 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* What is written to is held until the copy is over, whoever has given up waiting for it. */
+static void test_to_host_holds_its_target(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++) {
+        float values[60];
+        sample s;
+        sem_t gate;
+        drupe_event *event = NULL;
+        sample_make(queues[q], DRUPE_FLOAT32, CONTIGUOUS, 3, SHAPE, 0, false, &s);
+        const int before = dropped;
+        const drupe_keep keep = {values, count_drop};
+        const drupe_submission behind = {.queue = queues[q]};
+        assert_int_equal(sem_init(&gate, 0, 0), 0);
+        CHECK(drupe_submit_host(&behind, gate_pass, &gate, NULL));
+        CHECK(drupe_array_to_host(&s.array, values, &keep, &event));
+        assert_int_equal(drupe_event_wait(event, 0), DRUPE_E_TIMEOUT);
+        drupe_event_release(event);
+        drupe_queue_collect(queues[q]);
+        assert_int_equal(dropped, before);
+        assert_int_equal(sem_post(&gate), 0);
+        CHECK(drupe_queue_wait(queues[q], DRUPE_FOREVER));
+        drupe_queue_collect(queues[q]);
+        assert_int_equal(dropped, before + 1);
+        float *back = array_fetch(&s.array);
+        assert_memory_equal(values, back, sizeof values);
+        free(back);
+        (void)sem_destroy(&gate);
+        sample_clear(&s);
+    }
+}
+
 static void test_errors(void **state)
 {
     static const size_t shape[] = {4, 5}, other[] = {3};
@@ -210,9 +248,10 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assign),     cmocka_unit_test(test_assign_across), cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_sequence),      cmocka_unit_test(test_host),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_assign),   cmocka_unit_test(test_assign_across),
+        cmocka_unit_test(test_fill),     cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_sequence), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_to_host_holds_its_target),
     };
     return cmocka_run_group_tests(tests, queues_open, queues_close);
 }
