@@ -7,7 +7,7 @@ from drupe.simulator import replay
 def debug(usual):
     """Of the last error: a replay where it is a kernel's failure, and otherwise `usual`, IPython's debugger."""
     __tracebackhide__ = True
-    found = replay.of_error(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None))
+    found = replay.of_error(getattr(sys, "last_value", None))
     return usual(force=True) if found is None else _again(usual, *found)
 
 
@@ -21,7 +21,8 @@ def _again(usual, launch, failure):
     except Exception as error:  # what the device found, found again
         print("%s: %s" % (type(error).__name__, error))
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-        sys.last_exc = error  # which IPython's debugger prefers, from CPython 3.12 on
+        if hasattr(sys, "last_exc"):  # from CPython 3.12 on, where IPython's debugger prefers it
+            sys.last_exc = error
     else:
         print("The simulator found nothing wrong with these inputs.")
         return None

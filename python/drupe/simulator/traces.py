@@ -68,7 +68,7 @@ def place(frame, known):
 
 
 def _position(code, at):
-    return next(itertools.islice(code.co_positions(), at // 2, None), None)
+    return next(itertools.islice(code.co_positions(), at // 2, None), None) if at >= 0 else None
 
 
 # --- Debuggers ---------------------------------------------------------------------------------------------
