@@ -354,6 +354,12 @@ def test_an_instance_that_cannot_be_shown_is_left_out(tmp_path):
         return machine.ask() if "bbbbbbbb" in masks.get("CUDA_VISIBLE_DEVICES", "") and "DRUPE_DEVICES" in masks \
             else machine.ask(**masks)
 
+    def fail(**masks):
+        if "bbbbbbbb" in masks.get("CUDA_VISIBLE_DEVICES", ""):
+            raise RuntimeError("the driver does not start")
+        return machine.ask(**masks)
+
+    assert len(devices.entries(fail, tmp_path, listing=lambda: LISTING)) == 4
     found = devices.entries(ask, tmp_path, said.append, lambda: LISTING)
     assert said == ["NVIDIA H100 MIG 1g.10gb is left out: no mask makes it the only one visible"]
     assert [one["id"] for one in found] == ["cpu", "gpu0", "gpu1", "gpu2"]

@@ -154,7 +154,10 @@ def entries(ask=seen, root="/", complain=lambda line: None, listing=mig.listing)
             continue
         _add(made, group[0], chosen.pop(0), root, complain)
     for name, uuid in units:
-        shown = [one for one in ask(CUDA_VISIBLE_DEVICES=uuid) if _is_nvidias(one)]
+        try:
+            shown = [one for one in ask(CUDA_VISIBLE_DEVICES=uuid) if _is_nvidias(one)]
+        except RuntimeError:
+            shown = []
         masks = {"CUDA_VISIBLE_DEVICES": uuid, "DRUPE_DEVICES": selector(shown)}
         alone = len(hardware(shown)) == 1 and _only(masks, shown, ask)
         _add(made, {**shown[0], "name": name} if alone else {"name": name}, masks if alone else None, root, complain)
