@@ -196,15 +196,17 @@ def _moves(stream, host, size):
 
 
 def copies():
+    """The sizes of the chart in notebooks/sources/004-offload.ipynb, and 256 MiB."""
     for device in [one for one in drupe.devices() if one.device_type == "cpu"]:
         stream = native.stream(device)
-        for size in (1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28):
+        for size in (1 << power for power in range(10, 29, 2)):
             moves, kept = _moves(stream, np.ones(size // 8), size)
-            turns = [[_seconds(move) for move in moves] for _ in range(max(9, min(1000, (1 << 30) // size)))]
+            turns = [[_seconds(move) for move in moves] for _ in range(max(9, min(3000, (1 << 30) // size)))]
             to, to_peer, back, back_peer = map(statistics.median, zip(*turns))
             del moves, kept
             for name, spent, peer in (("to", to, to_peer), ("from", back, back_peer)):
-                row("copy of %d MiB %s %s, against memcpy" % (size >> 20, name, device.filter_string),
+                amount = "%d KiB" % (size >> 10) if size < 1 << 20 else "%d MiB" % (size >> 20)
+                row("copy of %s %s %s, against memcpy" % (amount, name, device.filter_string),
                     size / spent / 1e9, size / peer / 1e9, 0.95, "GB/s", more=True)
 
 

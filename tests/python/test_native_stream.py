@@ -1,8 +1,11 @@
 """Streams and offload arrays: transfers, creation, arithmetic against NumPy, memory by the byte."""
+import gc
 import operator
 import pathlib
 import shutil
 import subprocess
+import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -92,6 +95,82 @@ def test_update_of_nothing_and_of_what_does_not_fit(stream):
     with pytest.raises(ValueError, match="read-only"):
         array.update_host()
     stream.sync()
+
+
+def test_updates_behind_work_in_flight(stream):
+    queue, host = stream.queue, np.arange(1000.0)
+    array, gate = stream.bind(host), threading.Event()
+    stream.sync()
+    queue.host_task(gate.wait)
+    more = array + 1
+    array.update_device()  # behind that
+    host_then = host.copy()
+    more.update_host()
+    assert queue.pending > 0
+    gate.set()
+    stream.sync()
+    np.testing.assert_array_equal(more.array, host_then + 1)
+
+
+def test_parts_and_streams_that_are_none(stream):
+    array = stream.bind(np.ones(4))
+    with pytest.raises(TypeError, match="no arguments"):
+        array.update_device(1)
+    with pytest.raises(TypeError, match="no arguments"):
+        stream.sync(timeout=1)
+    array.array = np.ones(8)[::2]
+    with pytest.raises(ValueError, match="contiguous"):
+        array.update_device()
+    array.array = "text"
+    with pytest.raises(TypeError, match="the host part must be .* not str"):
+        array.update_device()
+    del array.array
+    with pytest.raises(AttributeError, match="no host part"):
+        array.update_host()
+    array.array = np.ones(4)
+    array.stream = object()
+    with pytest.raises(TypeError, match="a stream of drupe.native"):
+        array.update_device()
+    with pytest.raises(TypeError, match="a stream of drupe.native"):
+        Stream.__new__(Stream).sync()
+    with pytest.raises(AttributeError, match="no host part"):
+        OffloadArray.__new__(OffloadArray).update_device()
+    stream.sync()
+
+
+def test_a_mapped_file_is_a_host_part(stream, tmp_path):
+    """Its pages may be gone by the time of the copy: then the copy fails, and not the thread that queued it."""
+    mapped = np.memmap(tmp_path / "part", "float64", "w+", shape=2000)
+    mapped[:] = range(2000)
+    array = stream.bind(mapped)
+    stream.sync()
+    mapped[:] = 0
+    array.update_host()
+    stream.sync()
+    assert mapped.tolist() == list(range(2000))
+
+
+class Kept(np.ndarray):
+    """An array that knows when it goes."""
+
+
+def test_arrays_and_streams_go_with_their_last_reference(device):
+    class Mine(OffloadArray):
+        pass
+
+    def use():
+        stream = Stream(queue=drupe.Queue(device))
+        array = Mine(4, float, stream=stream)
+        array.me = stream.me = [array, stream]  # circles
+        host = np.ones(4).view(Kept)
+        other = stream.bind(host)
+        other.update_host()
+        stream.sync()
+        return [weakref.ref(one) for one in (array, host, other, stream)]
+
+    gone = use()
+    gc.collect()
+    assert [one() for one in gone] == [None] * 4
 
 
 def test_bind_without_a_transfer_and_copy(stream):

@@ -77,6 +77,10 @@ static drupe_status move(struct walker *w)
     GO(drupe_event_wait(w->events[2], LONG));
     if (memcmp(w->bytes[0], w->bytes[1], size) != 0) return DRUPE_E_INTERNAL;
     s.nwaits = 0;
+    s.sound = true;
+    bool quiet = drupe_queue_quiet(w->queue);
+    bool copied = drupe_copy_at_once(&s, a, w->bytes[0], 64, NULL); /* where the device is the host */
+    if (copied && (!quiet || memcmp(a, w->bytes[0], 64) != 0)) return DRUPE_E_INTERNAL;
     GO(drupe_submit_fill(&s, a, "abcd", 4, 4096, &w->events[3]));
     GO(drupe_submit_prefetch(&s, b, size, &w->events[4]));
     GO(drupe_submit_advise(&s, b, size, 0, &w->events[5]));

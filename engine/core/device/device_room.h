@@ -201,6 +201,10 @@ drupe_status drupe_selector_apply(drupe_slot *slot) DRUPE_MUST_CHECK;
  * of memory are looked at once, until drupe_settings_forget(). */
 drupe_status drupe_settings_check(void) DRUPE_MUST_CHECK;
 void drupe_settings_forget(void);
+/* False with DRUPE_PINNED=0: every copy of host memory is left to the driver. */
+bool drupe_settings_pinned(void);
+/* DRUPE_HOST_SHUFFLE asks for random schedules: nothing is done earlier than it could be. */
+bool drupe_settings_shuffled(void);
 /* "4G", "512MiB", plain bytes, or with `total` "50%" of it; false when it is none of these. What no 64 bits
  * hold is UINT64_MAX with `total`, and no amount without. */
 bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes);

@@ -12,6 +12,18 @@
 
 static _Atomic(bool) understood;
 
+bool drupe_settings_pinned(void)
+{
+    const char *text = getenv("DRUPE_PINNED");
+    return !text || strcmp(text, "0") != 0;
+}
+
+bool drupe_settings_shuffled(void)
+{
+    const char *seed = getenv("DRUPE_HOST_SHUFFLE");
+    return seed && *seed;
+}
+
 static bool is_cache(const char *value)
 {
     return strcasecmp(value, "on") == 0 || strcasecmp(value, "off") == 0;

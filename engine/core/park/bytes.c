@@ -27,9 +27,8 @@ static void copy_part(size_t i, void *user)
 
 static bool is_own(const drupe_memory *memory)
 {
-    const char *pinned = getenv("DRUPE_PINNED");
     drupe_device *device = memory->pool->device;
-    return device->type == DRUPE_DEVICE_CPU && !(pinned && strcmp(pinned, "0") == 0) &&
+    return device->type == DRUPE_DEVICE_CPU && drupe_settings_pinned() &&
            drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE;
 }
 

@@ -26,8 +26,7 @@ struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     size_t bytes;
     uint32_t pattern_size;
     bool to_host : 1, from_host : 1; /* COPY: that end is plain host memory */
-    bool sound : 1;                  /* COPY, FILL: any thread may touch its memory, which is kept for it, */
-    bool here : 1;                   /* COPY: and the calling one may where nothing is before it */
+    bool sound : 1;                  /* COPY, FILL: any thread may touch its memory, which is kept for it */
     bool brief : 1, checks_first : 1, faults_only : 1; /* HOST: as in drupe_submission */
     drupe_host_fn fn;
     void *user;

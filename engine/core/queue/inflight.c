@@ -156,7 +156,7 @@ drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry)
 static inline void count(drupe_queue *queue, int more)
 {
     size_t before = atomic_load_explicit(&queue->order.count, memory_order_relaxed);
-    atomic_store_explicit(&queue->order.count, before + (size_t)more, memory_order_relaxed);
+    atomic_store_explicit(&queue->order.count, before + (size_t)more, memory_order_release);
 }
 
 void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry, bool deferred)
@@ -208,7 +208,7 @@ void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry)
     queue->order.unflushed = queue->base.slot->backend->queue_flush != NULL;
     if (!entry->event) {
         queue->proof.unmarked++;
-        queue->proof.silent = true;
+        atomic_store_explicit(&queue->proof.silent, true, memory_order_relaxed);
         return;
     }
     queue->proof.unmarked = queue->proof.unmarked_bytes = 0;
@@ -475,7 +475,8 @@ drupe_status drupe_queue_prove(drupe_queue *queue, uint64_t number, bool complet
         bool added = queue->shared || (queue->order.tail && queue->order.tail->what.number > number);
         uint64_t left = complete && added ? 0 : left_ns;
         status = queue->base.slot->backend->queue_wait(queue, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
-        if (status != DRUPE_E_TIMEOUT) queue->proof.silent = false;
+        if (status != DRUPE_E_TIMEOUT)
+            atomic_store_explicit(&queue->proof.silent, false, memory_order_release);
         if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
     }
     if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {

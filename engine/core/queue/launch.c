@@ -85,19 +85,6 @@ bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
            queue->proof.unmarked_bytes + bytes >= UNMARKED_BYTES;
 }
 
-/* The calling thread makes the copy: nothing is before it, nobody else gives the device work, and nobody asks
- * for its times. */
-static bool copy_here(const drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
-                      const drupe_submit *submit)
-{
-    if (!work->here || submit->nwaits || !submit->done || queue->order.head || queue->shared ||
-        queue->names.last_fallible)
-        return false;
-    drupe_copy_bytes(work->dst, work->src, work->bytes);
-    entry->done = true;
-    return true;
-}
-
 static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
                                 drupe_event **waits)
 {
@@ -113,10 +100,8 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
     submit.sound = work->sound;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
-    if (!copy_here(queue, entry, work, &submit)) {
-        drupe_event_hand_over(submit.event);
-        DRUPE_TRY(call_backend(&submit, work));
-    }
+    drupe_event_hand_over(submit.event);
+    DRUPE_TRY(call_backend(&submit, work));
     /* Should this fail, the last fallible submission is where its cause is found. */
     if (queue->names.last_fallible && !entry->done && (minded || entry->event))
         drupe_inflight_add_wait(entry, queue->names.last_fallible);

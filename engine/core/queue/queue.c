@@ -184,6 +184,19 @@ drupe_status drupe_queue_native(drupe_queue *queue, void **handle)
     return status;
 }
 
+bool drupe_queue_quiet(const drupe_queue *queue)
+{
+    const drupe_queue_base *base = &queue->base;
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed) || drupe_check_on()) return false;
+    /* Who took out the last entry has seen the end of its work. */
+    if (atomic_load_explicit(&((drupe_queue *)queue)->order.count, memory_order_acquire)) return false;
+    return !drupe_queue_has_postponed(queue) && !drupe_queue_unordered(queue) && !queue->shared &&
+           !atomic_load_explicit(&((drupe_queue *)queue)->proof.silent, memory_order_acquire) &&
+           !atomic_load_explicit(&((drupe_queue_base *)base)->cause, memory_order_acquire) &&
+           !atomic_load_explicit(&((drupe_queue_base *)base)->unheard, memory_order_acquire) &&
+           !drupe_device_loss(base->device);
+}
+
 drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());

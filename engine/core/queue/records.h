@@ -132,7 +132,7 @@ typedef struct drupe_proof {
     size_t unmarked; /* submissions without an event since the last one with one; not the marks of mark.c */
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
-    bool silent;           /* work without an event was launched since the last wait */
+    _Atomic(bool) silent;  /* work without an event was launched since the last wait */
 } drupe_proof;
 
 /* What the next submission to an in-order queue has to wait for by name; the entries keep the events.
@@ -174,8 +174,9 @@ struct drupe_queue {
     drupe_unordered unordered;
     drupe_polling polling;
     _Atomic(bool) postponed;      /* who builds on core holds work back; postpone.c's, without the lock */
+    size_t near;                  /* so large may copies be that at_once.c makes; queue_open.c's */
     bool infers;                  /* a kernel that is complete proves those before it: see inflight.c */
-    bool shared;                  /* others may give work to the driver's queue */
+    _Atomic(bool) shared;         /* others may give work to the driver's queue */
     bool is_default;              /* a device points to it; library lock */
     LIST_ENTRY(drupe_queue) link; /* all queues; queue_list.c's, with its lock */
     /* Queues with deferred work; waiter.c's, with its lock. */

@@ -64,19 +64,13 @@ static bool lent(const drupe_copy_end *one_end)
     return one_end->memory && one_end->memory->imported;
 }
 
-static bool overlap(const void *a, const void *b, size_t bytes)
-{
-    uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
-    return first < second ? second - first < bytes : first - second < bytes;
-}
-
 static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, drupe_refs *refs,
                                 drupe_event **event)
 {
     drupe_copy_end to, from;
     DRUPE_TRY(find_end(s, work->dst, work->bytes, "copy target", (drupe_touch){.writes = true}, refs, &to));
     DRUPE_TRY(find_end(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
-    if (work->bytes && overlap(work->dst, work->src, work->bytes)) {
+    if (work->bytes && drupe_ranges_overlap(work->dst, work->src, work->bytes)) {
         return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
                                work->bytes);
     }
@@ -86,27 +80,38 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     if (loss_readable(&to, &from)) DRUPE_TRY(loss_spared(from.memory, refs, &spared));
     if (spared) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
     work->sound = (s->sound || (to.memory && from.memory)) && !lent(&to) && !lent(&from);
-    work->here = drupe_copy_near(s->queue, work);
     if (!to.foreign && !from.foreign) {
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
-        return drupe_submission_finish(s, refs, work, "copy", event);
+        return drupe_submission_finish(s, refs, work, drupe_label_copy, event);
     }
     drupe_submit_info info;
-    DRUPE_TRY(drupe_submission_make_info(s, refs, "copy", &info));
+    DRUPE_TRY(drupe_submission_make_info(s, refs, drupe_label_copy, &info));
     return drupe_cross_context_copy(&info, &to, &from, work->bytes, event);
+}
+
+/* What becomes of memory that is kept would have to be looked at. */
+static bool keeps_nothing_of_ours(const drupe_submission *s)
+{
+    for (size_t i = 0; i < s->nkeeps; i++)
+        if (s->keeps[i].release == drupe_uses_drop) return false;
+    return true;
 }
 
 drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
                                drupe_event **event)
 {
     if (event) *event = NULL;
+    if (s && keeps_nothing_of_ours(s) && drupe_copy_at_once(s, dst, src, bytes, event)) {
+        drupe_keeps_drop(s->keeps, s->nkeeps);
+        return DRUPE_OK;
+    }
     drupe_refs refs;
     drupe_refs_init(&refs);
     drupe_status status = drupe_submission_begin(s, &refs);
     drupe_work work = {
         .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_MARK, .dst = dst, .src = src, .bytes = bytes};
     if (status == DRUPE_OK) status = submit_copy(s, &work, &refs, event);
-    return drupe_submission_end(s, "copy", &work, &refs, status);
+    return drupe_submission_end(s, drupe_label_copy, &work, &refs, status);
 }
 
 static drupe_status submit_fill(const drupe_submission *s, drupe_work *work, drupe_refs *refs,

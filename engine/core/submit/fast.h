@@ -1,5 +1,5 @@
-/* The fast way onto a queue, for work that is checked in one go: kernels (fast_launch.c) and calls
- * (fast_call.c). All of it is inline, because a call more is felt. */
+/* The fast way onto a queue, for work that is checked in one go: kernels (fast_launch.c), calls (fast_call.c)
+ * and copies that are over within the call (at_once.c). All of it is inline, because a call more is felt. */
 #ifndef DRUPE_CORE_FAST_H
 #define DRUPE_CORE_FAST_H
 
@@ -28,11 +28,16 @@ static inline void drupe_fast_begin(drupe_fast *one, const drupe_submission *s, 
     one->uses = (drupe_operands){.refs = one->refs, .marks_seen = marks};
 }
 
-/* Nothing about the queue or the submission takes more steps. */
+/* Nothing about the queue takes more steps. */
+static inline bool drupe_fast_open(const drupe_queue *queue)
+{
+    return !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed) &&
+           !drupe_queue_has_postponed(queue) && !drupe_gate_closed(queue->base.device->root);
+}
+/* Nor about the submission. */
 static inline bool drupe_fast_possible(const drupe_submission *s)
 {
-    return !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed) && !s->nkeeps &&
-           !drupe_queue_has_postponed(s->queue) && !drupe_gate_closed(s->queue->base.device->root);
+    return !s->nkeeps && drupe_fast_open(s->queue);
 }
 
 /* Whether the submission may use it without waiting and without asking what it holds. */

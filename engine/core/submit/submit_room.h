@@ -1,7 +1,8 @@
 /* The public submissions: what the caller gives is checked here, so that nothing below need do it.
  *
  * Files: submit.c (the steps of every submission; kernels), fast.h, fast_launch.c, fast_call.c
- * (work with which nothing is wrong), copy.c (copies, fills, hints), bounds.c (instrumented kernels).
+ * (work with which nothing is wrong), at_once.c (copies that are over within the call), copy.c (copies,
+ * fills, hints), bounds.c (instrumented kernels).
  *
  * Owns nothing; no locks, no threads. */
 #ifndef DRUPE_CORE_SUBMIT_ROOM_H
@@ -17,6 +18,12 @@
 bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                        const drupe_arg *args, size_t nargs, drupe_event **event,
                        drupe_status *status) DRUPE_MUST_CHECK;
+
+static inline bool drupe_ranges_overlap(const void *a, const void *b, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+    return first < second ? second - first < bytes : first - second < bytes;
+}
 
 /* --- The beginning and the end of every submission -------------------------------------------------------
  */

@@ -90,14 +90,16 @@ static uint32_t number_of(char *table, size_t size, uint32_t most, _Atomic(uint3
     return found;
 }
 
-const char drupe_label_host[] = "host function", drupe_label_barrier[] = "barrier";
-static uint32_t host_name, barrier_name; /* known before the first device is */
+const char drupe_label_host[] = "host function", drupe_label_barrier[] = "barrier",
+           drupe_label_copy[] = "copy";
+static uint32_t host_name, barrier_name, copy_name; /* known before the first device is */
 static pthread_once_t names_once = PTHREAD_ONCE_INIT;
 
 static void names_start(void)
 {
     host_name = drupe_trace_name(drupe_label_host);
     barrier_name = drupe_trace_name(drupe_label_barrier);
+    copy_name = drupe_trace_name(drupe_label_copy);
 }
 
 uint32_t drupe_trace_device(const char *filter)
@@ -116,6 +118,7 @@ uint32_t drupe_trace_name(const char *name)
 static inline uint32_t own_name(const char *label)
 {
     if (label == drupe_label_host) return host_name;
+    if (label == drupe_label_copy) return copy_name;
     return label == drupe_label_barrier ? barrier_name : 0;
 }
 
@@ -180,8 +183,9 @@ static inline uint64_t where_of(const drupe_trace_queue *queue, uint32_t name, c
            (work->told ? TOLD : 0) | (uint64_t)work->kind;
 }
 
-void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
-                       const drupe_trace_work *work)
+/* A record whose word END is this one. */
+static inline void put_record(const drupe_trace_queue *queue, const drupe_subject *what,
+                              const drupe_trace_work *work, uint64_t end)
 {
     uint64_t number = what->number;
     uint32_t name = work->name ? work->name : own_name(what->label);
@@ -190,7 +194,7 @@ void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what
     drupe_prefetch_write((void *)slot_of(number + AHEAD));
     if (!name) drupe_prefetch_write((void *)more_of(number + AHEAD));
     if (!slot_claim(slot, number)) return;
-    put(slot, END, number & BELOW);
+    put(slot, END, end);
     put(slot, SUBMITTED, work->ticks ? work->ticks : drupe_ticks());
     put(slot, ORIGIN, (uint64_t)what->cell_number << 32 | what->site);
     put(slot, WHERE, where_of(queue, name, work));
@@ -199,6 +203,18 @@ void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what
     if (!name) put_label(number, what->label);
     put(slot, SEQUENCE, number << 1);
     drupe_trace_made(number);
+}
+
+void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
+                       const drupe_trace_work *work)
+{
+    put_record(queue, what, work, what->number & BELOW);
+}
+
+void drupe_trace_at_once(const drupe_trace_queue *queue, const drupe_subject *what,
+                         const drupe_trace_work *work)
+{
+    put_record(queue, what, work, end_word((uint64_t)DRUPE_TRACE_COMPLETE | AT_ONCE, drupe_ticks()));
 }
 
 void drupe_trace_barrier(const drupe_trace_queue *queue, uint64_t number, uint32_t site, uint32_t cell)

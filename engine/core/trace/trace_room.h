@@ -15,8 +15,8 @@ typedef struct drupe_arg_summary drupe_arg_summary;
 /* A small number for a device's filter string, for drupe_trace_queue; 0 when there are too many.
  */
 uint32_t drupe_trace_device(const char *filter);
-/* What host functions and barriers are called; the trace compares addresses. */
-extern const char drupe_label_host[], drupe_label_barrier[];
+/* What host functions, barriers and copies are called; the trace compares addresses. */
+extern const char drupe_label_host[], drupe_label_barrier[], drupe_label_copy[];
 /* A small number for the name of a kernel; 0 when there are too many. */
 uint32_t drupe_trace_name(const char *name);
 /* Which submission this is and where it comes from: what the trace and the record of a failure tell of it. */
@@ -49,6 +49,9 @@ typedef struct drupe_trace_work {
 /* The submission is about to be launched or deferred. */
 void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
                        const drupe_trace_work *work);
+/* The whole record of work that the submitting thread has done since `work->ticks`. */
+void drupe_trace_at_once(const drupe_trace_queue *queue, const drupe_subject *what,
+                         const drupe_trace_work *work);
 /* The whole record of a barrier that was over when it was made; as begin() and end() would, in less time. */
 void drupe_trace_barrier(const drupe_trace_queue *queue, uint64_t number, uint32_t site, uint32_t cell);
 /* A number that gets no record, so that readers need not wait for one. */

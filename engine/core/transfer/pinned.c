@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define RING_LEAST ((size_t)4 << 20)  /* below, the ring does not get going */
-#define NEAR       ((size_t)1 << 20)  /* PoCL needs 10 us for a command, and 20 more for its end */
 #define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt, */
 #define HELPED     ((size_t)4 << 20)  /* less so where the thread that waits takes part */
 
@@ -62,13 +61,6 @@ static drupe_status ring_take(drupe_context *context, char **ring)
 
 /* --- The choice ----------------------------------------------------------------------------------------- */
 
-/* DRUPE_PINNED=0 leaves every copy to the driver. */
-static bool allowed(void)
-{
-    const char *text = getenv("DRUPE_PINNED");
-    return !text || strcmp(text, "0") != 0;
-}
-
 typedef enum way { WAY_DRIVER, WAY_RING, WAY_DIRECT } way;
 
 static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
@@ -79,23 +71,12 @@ static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const dru
     if (work->bytes < least || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
     /* The times of a copy in steps would be those of its last step. */
     if (queue->base.flags & DRUPE_QUEUE_PROFILING) return WAY_DRIVER;
-    if (!dst->memory == !src->memory || !allowed()) return WAY_DRIVER;
+    if (!dst->memory == !src->memory || !drupe_settings_pinned()) return WAY_DRIVER;
     const drupe_memory *memory = dst->memory ? dst->memory : src->memory;
     drupe_device *device = memory->pool->device;
     /* Where memory is shared without being mapped, what is the device's can be used so as well. */
     if (cpu && drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE) return WAY_DIRECT;
     return memory->kind == DRUPE_MEM_DEVICE && !cpu ? WAY_RING : WAY_DRIVER;
-}
-
-bool drupe_copy_near(drupe_queue *queue, const drupe_work *work)
-{
-    drupe_device *device = queue->base.device;
-    const drupe_backend *backend = queue->base.slot->backend;
-    /* `host` does so by itself. Layers want to see copies. */
-    if (!work->sound || work->bytes > NEAR || device->type != DRUPE_DEVICE_CPU || !backend->mem_pin ||
-        backend != queue->base.slot->base || drupe_check_on())
-        return false;
-    return drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE && allowed();
 }
 
 /* How many threads shall copy: those that the host device may use, as far as the bus gains by them. */

@@ -29,9 +29,6 @@ drupe_status drupe_cross_context_copy(const drupe_submit_info *info, const drupe
  * that needs. The ends' memory must be among them, and neither end is foreign. */
 drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
                                drupe_work *work, drupe_refs *refs) DRUPE_MUST_CHECK;
-/* Whether the calling thread may make it: it is sound, the device's memory is the host's, and the driver
- * would take longer to be told of it. */
-bool drupe_copy_near(drupe_queue *queue, const drupe_work *work);
 #define DRUPE_RING ((size_t)32 << 20) /* bytes of pinned memory */
 /* Nothing is in flight in it. */
 void drupe_ring_give_back(drupe_context *context, char *ring);

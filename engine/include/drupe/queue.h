@@ -68,6 +68,9 @@ DRUPE_API uint32_t drupe_queue_number(const drupe_queue *queue);
 /* Wait for everything submitted so far. Returns the queue's first unreported error and thereby reports it;
  * DRUPE_E_TIMEOUT when the time is over. */
 DRUPE_API drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns) DRUPE_MUST_CHECK;
+/* A glance: nothing of an in-order queue is in flight or held back, and there is nothing to report, so that a
+ * wait would come back with DRUPE_OK at once. False proves nothing. */
+DRUPE_API bool drupe_queue_quiet(const drupe_queue *queue);
 /* Give up what has not started; it fails with DRUPE_E_CANCELLED, which counts as reported. `*given_up` says
  * how much that was, `*left` how much goes on because it runs or because this backend's driver has it and
  * cannot give it back. What is submitted afterwards runs. Of an out-of-order queue only what the engine

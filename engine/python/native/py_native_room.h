@@ -1,7 +1,8 @@
 /* The room of native functions: libraries and functions of drupe/native.h as objects, and how arguments of
  * Python become words of C.
  *
- * Files: py_native_library.c, py_native_function.c (the types), py_native_args.c (arguments).
+ * Files: py_native_library.c, py_native_function.c (the types), py_native_args.c (arguments), py_offload.c (what
+ * streams and offload arrays begin with).
  *
  * Owns: nothing; an instance owns what it holds. Locks: the GIL. Threads: any. */
 #ifndef DRUPE_PYTHON_NATIVE_ROOM_H
@@ -73,6 +74,7 @@ bool drupe_py_native_read(drupe_py_native_call *call, PyObject *const *args, siz
 bool drupe_py_native_result(drupe_py_native_call *call, PyObject *object);
 void drupe_py_native_clear(drupe_py_native_call *call);
 
-extern PyType_Spec drupe_py_NativeLibrary_spec, drupe_py_NativeFunction_spec;
+extern PyType_Spec drupe_py_NativeLibrary_spec, drupe_py_NativeFunction_spec, drupe_py_Stream_spec,
+    drupe_py_OffloadArray_spec;
 
 #endif

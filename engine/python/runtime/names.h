@@ -12,6 +12,7 @@
     X(lS)                                                                                                    \
     X(priority)                                                                                              \
     X(alignment)                                                                                             \
+    X(_make_host)                                                                                            \
     X(args)                                                                                                  \
     X(axes)                                                                                                  \
     X(axis)                                                                                                  \

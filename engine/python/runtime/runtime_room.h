@@ -57,6 +57,8 @@ typedef enum drupe_py_name {
     X(Launcher)                                                                                              \
     X(NativeLibrary)                                                                                         \
     X(NativeFunction)                                                                                        \
+    X(Stream)                                                                                                \
+    X(OffloadArray)                                                                                          \
     X(View)
 
 typedef enum drupe_py_type {
@@ -74,7 +76,7 @@ typedef enum drupe_py_type {
 #define DRUPE_PY_PLACES(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 /* The same of one that takes a tuple and a dict. */
 #define DRUPE_PY_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
-/* How our types are made: none can be changed or has subclasses. `more`: further flags. */
+/* How our types are made: none can be changed, and only those with BASETYPE have subclasses. `more`: further flags. */
 #define DRUPE_PY_SPEC(type, full_name, instance, more, table)                                                \
     PyType_Spec drupe_py_##type##_spec = {                                                                   \
         .name = full_name,                                                                                   \
@@ -108,7 +110,7 @@ typedef struct drupe_py_state {
     uint64_t warm[DRUPE_PY_WARM_SLOTS]; /* what was submitted before: see drupe_py_warm() */
 } drupe_py_state;
 
-/* By an instance of one of our types; they cannot be subclassed, so the type is the defining class. */
+/* By an instance of one of our types that cannot be subclassed, so that the type is the defining class. */
 static inline drupe_py_state *drupe_py_state_of(PyObject *self)
 {
     return (drupe_py_state *)PyType_GetModuleState(Py_TYPE(self));

@@ -14,40 +14,58 @@ static drupe_queue *queue_of(PyObject *self)
 
 void drupe_py_copy_end_clear(drupe_py_copy_end *end)
 {
-    if (end->keepalive) drupe_py_keepalive_free(end->keepalive);
-    *end = (drupe_py_copy_end){NULL, 0, NULL, NULL};
+    if (end->view.obj) PyBuffer_Release(&end->view);
+    end->view.obj = NULL;
 }
 
-static bool host_end(PyObject *object, bool writable, const char *what, drupe_py_copy_end *end)
+static bool host_end(PyObject *object, int flags, const char *what, drupe_py_copy_end *end)
 {
     if (!PyObject_CheckBuffer(object)) {
         PyErr_Format(PyExc_TypeError, "%s must be USM memory, a drupe.array.Array or a %sbuffer, not %s",
-                     what, writable ? "writable " : "", Py_TYPE(object)->tp_name);
+                     what, flags & PyBUF_WRITABLE ? "writable " : "", Py_TYPE(object)->tp_name);
         return false;
     }
-    end->keepalive = drupe_py_keepalive_new();
-    if (!end->keepalive) return false;
-    if (PyObject_GetBuffer(object, &end->keepalive->view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) {
-        drupe_py_copy_end_clear(end);
-        return false;
-    }
-    end->pointer = end->keepalive->view.buf;
-    end->nbytes = (size_t)end->keepalive->view.len;
+    if (PyObject_GetBuffer(object, &end->view, flags) < 0) return false;
+    end->pointer = end->view.buf;
+    end->nbytes = (size_t)end->view.len;
+    return true;
+}
+
+bool drupe_py_copy_end_host(PyObject *object, bool writable, const char *what, drupe_py_copy_end *end)
+{
+    *end = (drupe_py_copy_end){.view.obj = NULL};
+    return host_end(object, PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0), what, end);
+}
+
+/* What a submission keeps of it, which has it from now on. False: MemoryError. The view lies elsewhere then;
+ * its shape, which may have been a part of it, is not looked at any more. */
+static bool end_keep(drupe_py_copy_end *end, drupe_keep *keeps, size_t *nkeeps)
+{
+    if (!end->view.obj) return true;
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+    if (!keepalive) return false;
+    keepalive->view = end->view;
+    end->view.obj = NULL;
+    keeps[(*nkeeps)++] = drupe_py_keepalive_keep(keepalive);
     return true;
 }
 
 bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
                            drupe_py_copy_end *end)
 {
-    *end = (drupe_py_copy_end){NULL, 0, NULL, NULL};
+    end->memory = NULL;
+    end->queue = NULL;
+    end->view.obj = NULL;
     if (drupe_py_is_memory(state, object)) {
         const drupe_py_memory *memory = (drupe_py_memory *)object;
         end->pointer = drupe_py_memory_pointer(object);
         end->nbytes = memory->nbytes;
+        end->memory = memory->memory;
         end->queue = drupe_memory_queue(memory->memory);
         return true;
     }
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return host_end(object, writable, what, end);
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array))
+        return host_end(object, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE, what, end);
     const drupe_array *array = drupe_py_array_of(object);
     if (!drupe_py_settle(state, array)) return false;
     if (!drupe_array_contiguous(array)) {
@@ -59,6 +77,7 @@ bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writabl
     }
     end->pointer = drupe_array_pointer(array);
     end->nbytes = array->size * drupe_dtype_size(array->dtype);
+    end->memory = array->memory;
     end->queue = array->queue;
     return true;
 }
@@ -93,25 +112,29 @@ static bool owner_sound(const drupe_py_state *state, PyObject *owner)
 
 static bool end_sound(const drupe_py_state *state, const drupe_py_copy_end *end)
 {
-    return !end->keepalive || owner_sound(state, end->keepalive->view.obj);
+    return !end->view.obj || owner_sound(state, end->view.obj);
 }
 
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
                    drupe_py_copy_end *dst, drupe_py_copy_end *src, size_t nbytes, drupe_event **event)
 {
     drupe_keep keeps[2];
-    drupe_submission submission = {
-        .queue = queue, .keeps = keeps, .sound = end_sound(state, dst) && end_sound(state, src)};
-    void *to = dst->pointer, *from = src->pointer;
+    drupe_memory *const memories[2] = {dst->memory, src->memory};
+    drupe_submission submission = {.queue = queue,
+                                   .keeps = keeps,
+                                   .memories = memories,
+                                   .sound = end_sound(state, dst) && end_sound(state, src)};
     if (waits) {
         submission.waits = waits->events;
         submission.nwaits = waits->count;
     }
-    if (dst->keepalive) keeps[submission.nkeeps++] = drupe_py_keepalive_keep(dst->keepalive);
-    if (src->keepalive) keeps[submission.nkeeps++] = drupe_py_keepalive_keep(src->keepalive);
+    if (drupe_copy_at_once(&submission, dst->pointer, src->pointer, nbytes, event)) return true;
+    if (!end_keep(dst, keeps, &submission.nkeeps) || !end_keep(src, keeps, &submission.nkeeps)) {
+        if (submission.nkeeps > 0) drupe_py_keepalive_free(keeps[0].object);
+        return false;
+    }
     if (submission.nkeeps > 0) drupe_py_keepalive_watch(queue);
-    dst->keepalive = src->keepalive = NULL; /* taken by the submission, also when it fails */
-    drupe_status status = drupe_submit_copy(&submission, to, from, nbytes, event);
+    drupe_status status = drupe_submit_copy(&submission, dst->pointer, src->pointer, nbytes, event);
     if (status != DRUPE_OK) drupe_py_raise_on(state, queue);
     return status == DRUPE_OK;
 }
@@ -172,7 +195,8 @@ static PyObject *copy(PyObject *self, const drupe_py_signature *names, PyObject 
     if (!drupe_py_enter(state) || !drupe_py_args(state, names, args, nargs, kwnames, given)) return NULL;
     int want = drupe_py_flag(given[5], 1);
     if (want < 0 || !drupe_py_waits_arg(state, given[3], &waits)) return NULL;
-    drupe_py_copy_end dst = {NULL, 0, NULL, NULL}, src = dst;
+    drupe_py_copy_end dst, src;
+    dst.view.obj = src.view.obj = NULL;
     drupe_event *event = NULL;
     size_t nbytes = 0;
     drupe_park_hold(); /* Python code may run when one address is known, and the other is not */
@@ -245,19 +269,17 @@ static PyObject *fill_end(PyObject *self, drupe_py_copy_end *end, const uint8_t 
     drupe_py_waits waits;
     drupe_event *event = NULL;
     if (!drupe_py_waits_arg(state, waits_object, &waits)) {
-        drupe_py_copy_end_clear(end);
         return NULL;
     }
-    drupe_keep keep = drupe_py_keepalive_keep(end->keepalive);
-    drupe_submission submission = {.queue = queue_of(self),
-                                   .waits = waits.events,
-                                   .nwaits = waits.count,
-                                   .keeps = &keep,
-                                   .nkeeps = !end->keepalive ? 0 : 1};
-    end->keepalive = NULL;
-    bool good =
-        drupe_submit_fill(&submission, end->pointer, pattern, size, nbytes, want ? &event : NULL) == DRUPE_OK;
-    if (!good) drupe_py_raise_on(state, queue_of(self));
+    drupe_keep keep;
+    drupe_submission submission = {
+        .queue = queue_of(self), .waits = waits.events, .nwaits = waits.count, .keeps = &keep};
+    bool good = end_keep(end, &keep, &submission.nkeeps);
+    if (good) {
+        good = drupe_submit_fill(&submission, end->pointer, pattern, size, nbytes, want ? &event : NULL) ==
+               DRUPE_OK;
+        if (!good) drupe_py_raise_on(state, queue_of(self));
+    }
     drupe_py_waits_clear(&waits);
     return event_or_none(state, good, event);
 }
@@ -273,16 +295,15 @@ PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t 
     int want = drupe_py_flag(given[5], 1);
     uint8_t pattern[16];
     size_t size = 0, nbytes = 0;
-    drupe_py_copy_end end = {NULL, 0, NULL, NULL};
+    drupe_py_copy_end end = {.view.obj = NULL};
     if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size)) return NULL;
     PyObject *result = NULL;
     drupe_park_hold();
     if (drupe_py_copy_end_arg(state, given[0], true, "the memory to fill", &end) &&
         nbytes_arg(given[2], &end, &nbytes))
         result = fill_end(self, &end, pattern, size, nbytes, given[3], want);
-    else
-        drupe_py_copy_end_clear(&end);
     drupe_park_let_go();
+    drupe_py_copy_end_clear(&end);
     return result;
 }
 
@@ -301,7 +322,7 @@ PyObject *drupe_py_queue_hint(PyObject *self, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *memory, *count, *advice, *waits_object;
-    drupe_py_copy_end end = {NULL, 0, NULL, NULL};
+    drupe_py_copy_end end = {.view.obj = NULL};
     drupe_py_waits waits;
     drupe_event *event = NULL;
     size_t nbytes = 0, number = 0;

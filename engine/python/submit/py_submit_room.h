@@ -12,15 +12,18 @@
 typedef struct drupe_py_copy_end {
     void *pointer;
     size_t nbytes;
-    drupe_queue *queue;            /* borrowed from the object; NULL for host memory */
-    drupe_py_keepalive *keepalive; /* of host memory, else NULL */
+    drupe_queue *queue;   /* borrowed from the object; NULL for host memory */
+    drupe_memory *memory; /* likewise */
+    Py_buffer view;       /* of host memory; else view.obj is NULL */
 } drupe_py_copy_end;
 /* `what` names the object in messages. */
 bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
                            drupe_py_copy_end *end);
+/* The same of host memory alone, which may lie in either order, but side by side. */
+bool drupe_py_copy_end_host(PyObject *object, bool writable, const char *what, drupe_py_copy_end *end);
 void drupe_py_copy_end_clear(drupe_py_copy_end *end);
-/* Queue a copy of `nbytes`; host memory is held until it is done. Both ends are emptied. `event` may be NULL.
- */
+/* Queue a copy of `nbytes`; host memory is held until it is done. The ends are still to be cleared. `event`
+ * may be NULL. */
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
                    drupe_py_copy_end *dst, drupe_py_copy_end *src, size_t nbytes, drupe_event **event);
 

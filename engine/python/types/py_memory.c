@@ -20,7 +20,7 @@ static drupe_queue *queue_of(PyObject *self)
 static drupe_py_copy_end copy_end_of(const drupe_py_span *span)
 {
     return (drupe_py_copy_end){(char *)drupe_memory_pointer(span->memory) + span->offset, span->nbytes,
-                               drupe_memory_queue(span->memory), NULL};
+                               drupe_memory_queue(span->memory), span->memory, .view.obj = NULL};
 }
 
 static drupe_py_span span_of(PyObject *self)
@@ -31,7 +31,7 @@ static drupe_py_span span_of(PyObject *self)
 
 /* --- Copies -------------------------------------------------------------------------------------------- */
 
-/* Copy all of `src` to the start of `dst`, and wait. Both are emptied. */
+/* Copy all of `src` to the start of `dst`, and wait. Both are cleared. */
 static bool copy_wait(drupe_py_state *state, drupe_queue *queue, drupe_py_copy_end *dst,
                       drupe_py_copy_end *src)
 {

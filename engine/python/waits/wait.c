@@ -290,6 +290,7 @@ static bool hand_over(drupe_py_state *state, drupe_queue *queue)
 
 bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t timeout_ns)
 {
+    if (watched.count == 0 && drupe_queue_quiet(queue)) return true; /* and there is nothing to drop */
     drupe_queue_retain(queue);
     drupe_status status = wait_sliced(state, queue, NULL, timeout_ns);
     drupe_py_collect(queue);

@@ -66,7 +66,7 @@ def _inside(offset, nbytes, size, what):
     return offset, nbytes
 
 
-class Stream:
+class Stream(_engine._Stream):
     """A queue of transfers, kernels and arithmetic on offload arrays."""
 
     def __init__(self, device=None, *, queue=None):
@@ -81,10 +81,6 @@ class Stream:
         return self.queue.device
 
     device = property(get_device)
-
-    def sync(self):
-        """Wait for all that was asked of the stream; raises the first error."""
-        self.queue.wait()
 
     def invoke(self, kernel, *arguments):
         """Queue a call of a function of a library, and give its Event.
@@ -258,7 +254,7 @@ def _in_place(function):
     return method
 
 
-class OffloadArray:
+class OffloadArray(_engine._OffloadArray):
     """An array with a host part, `array`, and a part on a device. update_device() and update_host() copy one to the
     other; they are queued, like arithmetic, and the stream's sync() waits."""
 
@@ -311,32 +307,10 @@ class OffloadArray:
 
     # --- transfers ---
 
-    def update_device(self):
-        """Queue the copy from the host part to the device part. The host part is not to be written until sync()."""
-        array = self.array if self.order == "C" else self.array.T
-        try:
-            self.stream.queue.copy(self._device, array)
-        except ValueError:
-            if array.flags.c_contiguous:
-                raise
-            self.stream.queue.copy(self._device, self._bytes())
+    # update_device() and update_host() are the engine's.
 
-    def update_host(self):
-        """Queue the copy from the device part to the host part, which holds it after sync(). The array itself."""
-        if self.array is None:
-            self.array = numpy.empty(self.shape, self.dtype, self.order)
-        array = self.array if self.order == "C" else self.array.T
-        try:
-            self.stream.queue.copy(array, self._device)
-        except ValueError:
-            if array.flags.c_contiguous:
-                raise
-            self.stream.queue.copy(self._bytes(), self._device)
-        return self
-
-    # To ask an array for its flags takes longer than to have it refused: see the calls.
-    def _bytes(self):
-        return self.array.reshape(-1, order="A").view(numpy.uint8)
+    def _make_host(self):
+        self.array = numpy.empty(self.shape, self.dtype, self.order)
 
     def assign_stream(self, stream):
         """Go on in another stream of the same device, behind what the present one has by now."""
@@ -389,8 +363,7 @@ class OffloadArray:
     # --- the same elements in another shape ---
 
     def _view(self, shape, order="C"):
-        result = object.__new__(type(self))
-        result.__dict__.update(self.__dict__, shape=shape, order=order, base=self)
+        result = self._like(shape, self.dtype, order, self)
         result.array = None if self.array is None else self.array.reshape(shape, order=order)
         result._device = self._device.reshape(shape if order == "C" else shape[::-1])
         return result
@@ -437,10 +410,16 @@ class OffloadArray:
         if not device.flags.c_contiguous:
             device = _array.asarray(device, copy=True)
         shape = tuple(device.shape)
-        result = object.__new__(type(self))
-        result.__dict__.update(self.__dict__, base=None, dtype=numpy.dtype(device.dtype.name), _device=device,
-                               shape=shape if self.order == "C" else shape[::-1])
-        result.array = numpy.empty(result.shape, result.dtype, result.order)
+        result = self._like(shape if self.order == "C" else shape[::-1], numpy.dtype(device.dtype.name), self.order)
+        result._device = device
+        result._make_host()
+        return result
+
+    def _like(self, shape, dtype, order, base=None):
+        """One of the same class and stream, which has no parts yet."""
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__, shape=shape, dtype=dtype, order=order, base=base)
+        result.stream = self.stream
         return result
 
     def abs(self):
