@@ -25,7 +25,18 @@ static void keep_drop(const drupe_keep *keep)
     if (keep && keep->release) keep->release(keep->object);
 }
 
-drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, const drupe_keep *keep)
+bool drupe_array_from_host_now(const drupe_array *dst, const void *host)
+{
+    const size_t bytes = dst->size * drupe_dtype_size(dst->dtype);
+    drupe_memory *const memories[] = {dst->memory, NULL};
+    const drupe_submission s = {
+        .queue = dst->queue, .sound = true, .label = "from_host", .memories = memories};
+    return drupe_array_contiguous(dst) && dst->memory &&
+           drupe_copy_at_once(&s, drupe_array_pointer(dst), host, bytes, NULL);
+}
+
+drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, bool sound,
+                                   const drupe_keep *keep)
 {
     const size_t bytes = dst->size * drupe_dtype_size(dst->dtype);
     drupe_array staging = {0};
@@ -40,6 +51,7 @@ drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, con
     }
     const drupe_submission s = {.queue = dst->queue,
                                 .ordered = true,
+                                .sound = sound,
                                 .keeps = keep,
                                 .nkeeps = keep && keep->release ? 1 : 0,
                                 .label = "from_host"};

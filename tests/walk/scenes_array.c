@@ -39,7 +39,8 @@ static drupe_status compute(struct walker *w)
     GO(drupe_array_to_host(&w->arrays[2], values, NULL, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
     if (values[0] != 1 || values[whole - 1] != (float)whole) return DRUPE_E_INTERNAL;
-    GO(drupe_array_from_host(&w->arrays[1], values, NULL));
+    if (!drupe_array_from_host_now(&w->arrays[1], values))
+        GO(drupe_array_from_host(&w->arrays[1], values, true, NULL));
     int axes[2] = {1, 0};
     GO(drupe_array_permute(&w->arrays[1], axes));
     GO(drupe_array_matmul(&w->arrays[0], &w->arrays[1], &w->arrays[4]));

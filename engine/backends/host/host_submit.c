@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INLINE_BYTES  (128u << 10) /* in the time that it takes to hand it over, */
-#define INLINE_ASLEEP (1u << 20)   /* and to wake somebody, who comes when half of it could be done */
+#define INLINE_ASLEEP (4u << 20)   /* and to wake somebody, who comes when most of it could be done */
 #define INLINE_DOUBT  (32u << 10)  /* where a fault would be one of the submitting thread */
 #define COPY_SHARE    (256u << 10)
 #define COPY_WORTH    8u /* shares that are worth one more thread */

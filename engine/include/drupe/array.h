@@ -209,9 +209,12 @@ DRUPE_API drupe_status drupe_array_matmul(const drupe_array *a, const drupe_arra
 /* --- Host and device ----------------------------------------------------------------------------------- */
 
 /* Queue a copy of `size` C-contiguous elements of dst's type from host memory, which must stay valid until
- * the work is done: `keep` (taken, may have a NULL release) is dropped then. */
-DRUPE_API drupe_status drupe_array_from_host(const drupe_array *dst, const void *host,
+ * the work is done: `keep` (taken, may have a NULL release) is dropped then. `sound`: as in
+ * drupe_submission. */
+DRUPE_API drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, bool sound,
                                              const drupe_keep *keep) DRUPE_MUST_CHECK;
+/* The same within the call, from sound memory. False: nothing has happened, see drupe_copy_at_once(). */
+DRUPE_API bool drupe_array_from_host_now(const drupe_array *dst, const void *host) DRUPE_MUST_CHECK;
 /* Queue the copy to host memory (C-contiguous) and give the event to wait for. `host` must stay valid until
  * the work is done, when `keep` (taken; may be NULL) is dropped: the event may fail before, for what stood in
  * front of it. A strided array is made contiguous on the device first. */

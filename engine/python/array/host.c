@@ -1,8 +1,9 @@
 /* Host data: buffers and what nested.c gathers to a device, and elements back.
  *
- * Small data is copied into a bytes object first, so that nothing waits and the caller may change the
- * original at once; large buffers are read in place, and the call waits until the device has them. NumPy is
- * reached through the buffer protocol, and imported only to make its arrays. */
+ * Where it can be, data is copied within the call. Else small data is copied into a bytes object first, so
+ * that nothing waits and the caller may change the original at once; large buffers are read in place, and the
+ * call waits until the device has them. NumPy is reached through the buffer protocol, and imported only to
+ * make its arrays. */
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
@@ -22,13 +23,14 @@ static PyObject *array_new(drupe_py_state *state, drupe_queue *queue, drupe_mem_
     return drupe_py_array_wrap(state, &array);
 }
 
-/* Queue the copy from `host`; `keepalive` (taken) keeps it valid. */
-static bool upload(drupe_py_state *state, PyObject *self, const void *host, drupe_py_keepalive *keepalive)
+/* Queue the copy from `host`; `keepalive` (taken) keeps it valid. `sound`: as in drupe_submission. */
+static bool upload(drupe_py_state *state, PyObject *self, const void *host, bool sound,
+                   drupe_py_keepalive *keepalive)
 {
     const drupe_array *array = drupe_py_array_of(self);
     drupe_keep keep = drupe_py_keepalive_keep(keepalive);
     drupe_py_keepalive_watch(array->queue);
-    if (drupe_array_from_host(array, host, &keep) == DRUPE_OK) return true;
+    if (drupe_array_from_host(array, host, sound, &keep) == DRUPE_OK) return true;
     drupe_py_raise_on(state, array->queue);
     return false;
 }
@@ -36,13 +38,17 @@ static bool upload(drupe_py_state *state, PyObject *self, const void *host, drup
 /* The same from a bytes object, which is taken. */
 static bool upload_bytes(drupe_py_state *state, PyObject *self, PyObject *bytes)
 {
+    if (drupe_array_from_host_now(drupe_py_array_of(self), PyBytes_AS_STRING(bytes))) {
+        Py_DECREF(bytes);
+        return true;
+    }
     drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
     if (!keepalive) {
         Py_DECREF(bytes);
         return false;
     }
     keepalive->owner = bytes;
-    return upload(state, self, PyBytes_AS_STRING(bytes), keepalive);
+    return upload(state, self, PyBytes_AS_STRING(bytes), true, keepalive);
 }
 
 /* Wait for everything queued so far. */
@@ -50,6 +56,7 @@ static bool settle(drupe_py_state *state, drupe_queue *queue)
 {
     drupe_event *event = NULL;
     drupe_submission barrier = {.queue = queue};
+    if (drupe_queue_quiet(queue)) return true;
     if (drupe_submit_barrier(&barrier, &event) != DRUPE_OK) {
         drupe_py_raise_on(state, queue);
         return false;
@@ -146,11 +153,19 @@ bool drupe_py_are_truths(const uint8_t *bytes, size_t count)
 
 bool drupe_py_array_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive)
 {
-    bool contiguous = PyBuffer_IsContiguous(&keepalive->view, 'C') != 0;
-    bool bools = drupe_py_array_of(self)->dtype == DRUPE_BOOL;
-    if (contiguous && keepalive->view.len > (Py_ssize_t)STAGE_MAX &&
-        (!bools || drupe_py_are_truths(keepalive->view.buf, (size_t)keepalive->view.len)))
-        return upload(state, self, keepalive->view.buf, keepalive) &&
+    const Py_buffer *view = &keepalive->view;
+    const bool bools = drupe_py_array_of(self)->dtype == DRUPE_BOOL,
+               small = view->len <= (Py_ssize_t)STAGE_MAX;
+    const bool fit = PyBuffer_IsContiguous(view, 'C') != 0 &&
+                     (!bools || drupe_py_are_truths(view->buf, (size_t)view->len));
+    const bool sound = fit && drupe_py_owner_sound(state, view->obj);
+    /* What is small is read by this thread in any case. */
+    if (fit && (sound || small) && drupe_array_from_host_now(drupe_py_array_of(self), view->buf)) {
+        drupe_py_keepalive_free(keepalive);
+        return true;
+    }
+    if (fit && !small)
+        return upload(state, self, view->buf, sound, keepalive) &&
                settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&keepalive->view);
     drupe_py_keepalive_free(keepalive);

@@ -190,6 +190,12 @@ bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits 
 PyObject *drupe_py_behind(const drupe_py_state *state, PyObject *object);
 void drupe_py_waits_clear(drupe_py_waits *waits);
 
+/* --- sound.c ------------------------------------------------------------------------------------------- */
+
+/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that
+ * is mapped and may be shorter by now. */
+bool drupe_py_owner_sound(const drupe_py_state *state, PyObject *owner);
+
 /* --- scalar.c ------------------------------------------------------------------------------------------ */
 
 /* A Python number as `size` bytes of a scalar type, with range checks; `what` names it in messages. `bytes`

@@ -82,37 +82,9 @@ bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writabl
     return true;
 }
 
-#define BASES_MOST 4 /* NumPy keeps one: the array that owns what views of it show */
-
-/* What an array of NumPy's shows the memory of, borrowed; NULL: its own, or nobody knows. */
-static PyObject *base_of(const drupe_py_state *state, PyObject *array, bool *known)
-{
-    PyObject *base = PyObject_GetAttr(array, state->names[DRUPE_PY_NAME_base]);
-    *known = base != NULL;
-    if (!base) PyErr_Clear();
-    Py_XDECREF(base); /* the array keeps it */
-    return base == Py_None ? NULL : base;
-}
-
-/* Whether all of an object's memory is sure to be there: not what ctypes made of an address, or a file that
- * is mapped and may be shorter by now. */
-static bool owner_sound(const drupe_py_state *state, PyObject *owner)
-{
-    for (int i = 0; i < BASES_MOST; i++) {
-        if (owner && PyMemoryView_Check(owner)) owner = PyMemoryView_GET_BUFFER(owner)->obj;
-        if (!owner) return false;
-        if (PyBytes_CheckExact(owner) || PyByteArray_CheckExact(owner)) return true;
-        if (strcmp(Py_TYPE(owner)->tp_name, "numpy.ndarray") != 0) return false;
-        bool known;
-        owner = base_of(state, owner, &known);
-        if (!owner) return known;
-    }
-    return false;
-}
-
 static bool end_sound(const drupe_py_state *state, const drupe_py_copy_end *end)
 {
-    return !end->view.obj || owner_sound(state, end->view.obj);
+    return !end->view.obj || drupe_py_owner_sound(state, end->view.obj);
 }
 
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,

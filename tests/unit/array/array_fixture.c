@@ -109,7 +109,7 @@ void sample_make(drupe_queue *queue, drupe_dtype dtype, sample_layout layout, in
     assert_non_null(s->base);
     for (size_t k = 0; k < s->array.size; k++)
         number_store(s->base + k * size, sample_number(dtype, (unsigned)k + seed, special));
-    CHECK(drupe_array_from_host(&s->array, s->base, NULL));
+    CHECK(drupe_array_from_host(&s->array, s->base, false, NULL));
     view_sample(layout, &s->array);
 }
 

@@ -56,7 +56,7 @@ drupe_fused_ref printed_input(printed *p, drupe_dtype dtype, sample_layout layou
         index_next(p->ndim, p->shape, index);
     }
     CHECK(drupe_array_empty(p->queue, DRUPE_MEM_DEVICE, dtype, p->ndim, p->shape, &p->plain[k]));
-    CHECK(drupe_array_from_host(&p->plain[k], all, NULL));
+    CHECK(drupe_array_from_host(&p->plain[k], all, false, NULL));
     add_operand(p, &s.array, false);
     sample_clear(&s);
     free(all);
@@ -184,7 +184,7 @@ static void fill_outputs(printed *p)
         all.ndim = 1;
         all.shape[0] = all.size;
         all.strides[0] = 1;
-        CHECK(drupe_array_from_host(&all, bytes, NULL));
+        CHECK(drupe_array_from_host(&all, bytes, false, NULL));
         CHECK(drupe_queue_wait(p->queue, DRUPE_FOREVER));
         free(bytes);
     }

@@ -178,12 +178,36 @@ static void test_host(void **state)
             sample_make(queues[q], DRUPE_FLOAT32, (sample_layout)x, 3, SHAPE, 0, false, &s);
             const int before = dropped;
             const drupe_keep keep = {values, count_drop};
-            CHECK(drupe_array_from_host(&s.array, values, &keep));
+            CHECK(drupe_array_from_host(&s.array, values, false, &keep));
             float *back = array_fetch(&s.array);
             assert_memory_equal(values, back, sizeof(values));
             CHECK(drupe_queue_wait(queues[q], DRUPE_FOREVER));
             drupe_queue_collect(queues[q]);
             assert_int_equal(dropped, before + 1);
+            free(back);
+            sample_clear(&s);
+        }
+}
+
+/* Within the call where the elements lie side by side and the queue has nothing in flight, else not at all.
+ */
+static void test_from_host_now(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int x = 0; x < BROADCAST; x++) {
+            float values[60];
+            sample s;
+            for (int i = 0; i < 60; i++) values[i] = (float)i + 0.75f;
+            sample_make(queues[q], DRUPE_FLOAT32, (sample_layout)x, 3, SHAPE, 0, false, &s);
+            CHECK(drupe_queue_wait(queues[q], DRUPE_FOREVER));
+            drupe_queue_collect(queues[q]);
+            const bool now = drupe_array_from_host_now(&s.array, values);
+            assert_false(now && !drupe_array_contiguous(&s.array));
+            if (drupe_array_contiguous(&s.array)) assert_int_equal(now, drupe_queue_quiet(queues[q]));
+            if (!now) CHECK(drupe_array_from_host(&s.array, values, true, NULL));
+            float *back = array_fetch(&s.array);
+            assert_memory_equal(values, back, sizeof(values));
             free(back);
             sample_clear(&s);
         }
@@ -250,7 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_assign),   cmocka_unit_test(test_assign_across),
         cmocka_unit_test(test_fill),     cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_sequence), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_sequence), cmocka_unit_test(test_host), cmocka_unit_test(test_from_host_now),
         cmocka_unit_test(test_errors),   cmocka_unit_test(test_to_host_holds_its_target),
     };
     return cmocka_run_group_tests(tests, queues_open, queues_close);
