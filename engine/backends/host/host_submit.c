@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define INLINE_BYTES  (128u << 10) /* in the time that it takes to hand it over, */
-#define INLINE_ASLEEP (4u << 20)   /* and to wake somebody, who comes when most of it could be done */
+#define INLINE_ASLEEP (4u << 20)   /* and to wake the other one, who comes when most of it could be done, */
+#define INLINE_MANY   (512u << 10) /* or several */
 #define INLINE_DOUBT  (32u << 10)  /* where a fault would be one of the submitting thread */
 #define COPY_SHARE    (256u << 10)
 #define COPY_WORTH    8u /* shares that are worth one more thread */
@@ -46,7 +47,9 @@ static bool begin_move(const drupe_submit *s, size_t bytes)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
     size_t most = s->sound ? INLINE_BYTES : INLINE_DOUBT;
-    if (s->sound && bytes > most && drupe_host_tpool_asleep(&queue->sched->compute)) most = INLINE_ASLEEP;
+    drupe_host_tpool *pool = &queue->sched->compute;
+    if (s->sound && bytes > most && drupe_host_tpool_asleep(pool))
+        most = atomic_load_explicit(&pool->count, memory_order_relaxed) > 2 ? INLINE_MANY : INLINE_ASLEEP;
     return bytes <= most && begin_inline(s);
 }
 

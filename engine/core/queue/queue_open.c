@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The driver of a CPU copies with one thread, hears of it after 10 us, and is heard of after 20 more. `host`
- * is quicker, and shares what is larger than a piece. */
+/* Threads come 30 to 50 us after they are called. By then two of them have little to gain from 4 MiB; many
+ * have, since one alone does not get the machine's bandwidth. `host` is quicker to call, and shares what is
+ * larger than a piece. */
 #define NEAR      ((size_t)4 << 20)
+#define NEAR_MANY ((size_t)1 << 20)
 #define NEAR_HOST ((size_t)256 << 10)
+#define FEW       2
 
 static _Atomic(uint32_t) last_number;
 static _Atomic(bool) profile_all;
@@ -63,7 +66,8 @@ static size_t near_bytes(const drupe_queue *queue)
     bool own = backend == queue->base.slot->base && device->type == DRUPE_DEVICE_CPU &&
                drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE;
     if (!own || !drupe_settings_pinned() || drupe_settings_shuffled()) return 0;
-    return backend->mem_pin ? NEAR : NEAR_HOST;
+    if (!backend->mem_pin) return NEAR_HOST;
+    return drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1) > FEW ? NEAR_MANY : NEAR;
 }
 
 drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint32_t flags,

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #define RING_LEAST ((size_t)4 << 20)  /* below, the ring does not get going */
-#define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt, */
-#define HELPED     ((size_t)4 << 20)  /* less so where the thread that waits takes part */
+#define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -67,7 +66,9 @@ static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const dru
                   const drupe_work *work)
 {
     bool cpu = queue->base.device->type == DRUPE_DEVICE_CPU;
-    const size_t least = !cpu ? RING_LEAST : work->sound ? HELPED : DIRECT;
+    /* Less so where the thread that waits takes part: then what the submitting one leaves is enough. */
+    const bool helped = work->sound && queue->near;
+    const size_t least = !cpu ? RING_LEAST : helped ? queue->near + 1 : DIRECT;
     if (work->bytes < least || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
     /* The times of a copy in steps would be those of its last step. */
     if (queue->base.flags & DRUPE_QUEUE_PROFILING) return WAY_DRIVER;
