@@ -183,6 +183,12 @@ class Person:
             self.post(f"/hub/api/users/{self.name}/server", None, "DELETE")
         until(lambda: not self.server(), "the end of the server")
 
+    def leave(self):
+        """Stop the server, if there is one, which may still be coming or going."""
+        if self.server():
+            until(lambda: not self.server().get("pending"), "a server that is no longer pending")
+            self.stop()
+
     def kernel(self, name="drupe"):
         """Start a kernel; its pid, once it runs."""
         before = set(children(self.server_pid()))

@@ -233,9 +233,7 @@ def people(hub, everybody):
     """Three who have nothing, before and after."""
     yield everybody
     for person in everybody:
-        if person.server():
-            until(lambda person=person: not person.server().get("pending"), "a server that is no longer pending")
-            person.stop()
+        person.leave()
     until(lambda: not hub.leases(), "the end of all leases")
 
 
