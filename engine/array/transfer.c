@@ -27,12 +27,21 @@ static void keep_drop(const drupe_keep *keep)
 
 bool drupe_array_from_host_now(const drupe_array *dst, const void *host)
 {
-    const size_t bytes = dst->size * drupe_dtype_size(dst->dtype);
     drupe_memory *const memories[] = {dst->memory, NULL};
     const drupe_submission s = {
         .queue = dst->queue, .sound = true, .label = "from_host", .memories = memories};
-    return drupe_array_contiguous(dst) && dst->memory &&
-           drupe_copy_at_once(&s, drupe_array_pointer(dst), host, bytes, NULL);
+    return dst->memory && drupe_array_contiguous(dst) &&
+           drupe_copy_at_once(&s, drupe_array_pointer(dst), host, dst->size * drupe_dtype_size(dst->dtype),
+                              NULL);
+}
+
+bool drupe_array_to_host_now(const drupe_array *src, void *host)
+{
+    drupe_memory *const memories[] = {NULL, src->memory};
+    const drupe_submission s = {.queue = src->queue, .sound = true, .label = "to_host", .memories = memories};
+    return src->memory && drupe_array_contiguous(src) &&
+           drupe_copy_at_once(&s, host, drupe_array_pointer(src), src->size * drupe_dtype_size(src->dtype),
+                              NULL);
 }
 
 drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, bool sound,

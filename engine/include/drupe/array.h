@@ -221,6 +221,9 @@ DRUPE_API bool drupe_array_from_host_now(const drupe_array *dst, const void *hos
 DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host, const drupe_keep *keep,
                                            drupe_event **event) DRUPE_MUST_CHECK;
 
+/* The same within the call, to sound memory. False: nothing has happened, see drupe_copy_at_once(). */
+DRUPE_API bool drupe_array_to_host_now(const drupe_array *src, void *host) DRUPE_MUST_CHECK;
+
 /* Operations without kernels for a device whose memory the host cannot address are computed by the host, on
  * copies. Whether that is allowed, as it is at first; what is not allowed is DRUPE_E_UNSUPPORTED. */
 DRUPE_API void drupe_array_staging_allow(bool allowed);

@@ -24,10 +24,9 @@ static PyObject *array_new(drupe_py_state *state, drupe_queue *queue, drupe_mem_
 }
 
 /* Queue the copy from `host`; `keepalive` (taken) keeps it valid. `sound`: as in drupe_submission. */
-static bool upload(drupe_py_state *state, PyObject *self, const void *host, bool sound,
+static bool upload(drupe_py_state *state, const drupe_array *array, const void *host, bool sound,
                    drupe_py_keepalive *keepalive)
 {
-    const drupe_array *array = drupe_py_array_of(self);
     drupe_keep keep = drupe_py_keepalive_keep(keepalive);
     drupe_py_keepalive_watch(array->queue);
     if (drupe_array_from_host(array, host, sound, &keep) == DRUPE_OK) return true;
@@ -36,9 +35,9 @@ static bool upload(drupe_py_state *state, PyObject *self, const void *host, bool
 }
 
 /* The same from a bytes object, which is taken. */
-static bool upload_bytes(drupe_py_state *state, PyObject *self, PyObject *bytes)
+static bool upload_bytes(drupe_py_state *state, const drupe_array *array, PyObject *bytes)
 {
-    if (drupe_array_from_host_now(drupe_py_array_of(self), PyBytes_AS_STRING(bytes))) {
+    if (drupe_array_from_host_now(array, PyBytes_AS_STRING(bytes))) {
         Py_DECREF(bytes);
         return true;
     }
@@ -48,7 +47,7 @@ static bool upload_bytes(drupe_py_state *state, PyObject *self, PyObject *bytes)
         return false;
     }
     keepalive->owner = bytes;
-    return upload(state, self, PyBytes_AS_STRING(bytes), true, keepalive);
+    return upload(state, array, PyBytes_AS_STRING(bytes), true, keepalive);
 }
 
 /* Wait for everything queued so far. */
@@ -151,27 +150,81 @@ bool drupe_py_are_truths(const uint8_t *bytes, size_t count)
     return all <= 1;
 }
 
+/* Whether the bytes of the view are those of an array of this type. */
+static bool has_bytes_of(const Py_buffer *view, drupe_dtype dtype)
+{
+    return PyBuffer_IsContiguous(view, 'C') != 0 &&
+           (dtype != DRUPE_BOOL || drupe_py_are_truths(view->buf, (size_t)view->len));
+}
+
+/* Whether they may be read by this thread, which reads what is small in any case. */
+static bool read_here(const drupe_py_state *state, const Py_buffer *view)
+{
+    return view->len <= (Py_ssize_t)STAGE_MAX || drupe_py_owner_sound(state, view->obj);
+}
+
 bool drupe_py_array_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive)
 {
     const Py_buffer *view = &keepalive->view;
-    const bool bools = drupe_py_array_of(self)->dtype == DRUPE_BOOL,
-               small = view->len <= (Py_ssize_t)STAGE_MAX;
-    const bool fit = PyBuffer_IsContiguous(view, 'C') != 0 &&
-                     (!bools || drupe_py_are_truths(view->buf, (size_t)view->len));
-    const bool sound = fit && drupe_py_owner_sound(state, view->obj);
-    /* What is small is read by this thread in any case. */
-    if (fit && (sound || small) && drupe_array_from_host_now(drupe_py_array_of(self), view->buf)) {
+    const drupe_array *array = drupe_py_array_of(self);
+    const bool fit = has_bytes_of(view, array->dtype), here = read_here(state, view);
+    if (fit && here && drupe_array_from_host_now(array, view->buf)) {
         drupe_py_keepalive_free(keepalive);
         return true;
     }
-    if (fit && !small)
-        return upload(state, self, view->buf, sound, keepalive) &&
-               settle(state, drupe_py_array_of(self)->queue);
-    PyObject *bytes = buffer_bytes(&keepalive->view);
+    if (fit && view->len > (Py_ssize_t)STAGE_MAX)
+        return upload(state, array, view->buf, here, keepalive) && settle(state, array->queue);
+    PyObject *bytes = buffer_bytes(view);
     drupe_py_keepalive_free(keepalive);
     if (!bytes) return false;
-    if (bools) truths((uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
-    return upload_bytes(state, self, bytes);
+    if (array->dtype == DRUPE_BOOL)
+        truths((uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    return upload_bytes(state, array, bytes);
+}
+
+/* Whether the view has the elements of the array, type by type and axis by axis. */
+static bool alike(const drupe_array *array, const Py_buffer *view)
+{
+    bool same = format_dtype(view) == array->dtype && view->ndim == array->ndim;
+    for (int i = 0; same && i < array->ndim; i++) same = (size_t)view->shape[i] == array->shape[i];
+    return same;
+}
+
+/* Whether it shows memory of the array, as `x[1:] = np.asarray(x)[:-1]` has it. */
+static bool shows(const Py_buffer *view, const drupe_array *array)
+{
+    const uintptr_t base = (uintptr_t)drupe_memory_pointer(array->memory), first = (uintptr_t)view->buf;
+    return first < base + drupe_memory_size(array->memory) && base < first + (size_t)view->len;
+}
+
+/* Queue the copy of a large view, which is taken, and wait. */
+static bool put_large(drupe_py_state *state, const drupe_array *array, Py_buffer *view)
+{
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+    if (!keepalive) {
+        PyBuffer_Release(view);
+        return false;
+    }
+    keepalive->view = *view; /* its shape, which may have been a part of it, is not looked at any more */
+    return upload(state, array, view->buf, read_here(state, view), keepalive) && settle(state, array->queue);
+}
+
+int drupe_py_array_put(drupe_py_state *state, const drupe_array *array, PyObject *object)
+{
+    Py_buffer view;
+    int put = 0;
+    if (!PyObject_CheckBuffer(object) || PyBytes_Check(object) || is_date(object)) return 0;
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    const bool fit = alike(array, &view) && has_bytes_of(&view, array->dtype) && !shows(&view, array);
+    if (fit && read_here(state, &view) && drupe_array_from_host_now(array, view.buf))
+        put = 1;
+    else if (fit && view.len > (Py_ssize_t)STAGE_MAX && drupe_array_contiguous(array))
+        return put_large(state, array, &view) ? 1 : -1;
+    PyBuffer_Release(&view);
+    return put;
 }
 
 /* The exception that is set says why `array`, which was made of `object`, has no buffer. Where its data type
@@ -222,7 +275,7 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
     PyObject *self = !bytes ? NULL : array_new(state, queue, kind, dtype, ndim, shape);
     if (!self || drupe_py_array_of(self)->size == 0)
         Py_XDECREF(bytes);
-    else if (!upload_bytes(state, self, bytes))
+    else if (!upload_bytes(state, drupe_py_array_of(self), bytes))
         Py_CLEAR(self);
     return self;
 }
@@ -250,6 +303,7 @@ static bool fetch(drupe_py_state *state, const drupe_array *array, void *host, P
     drupe_event *event = NULL;
     if (array->size == 0) return true;
     if (!drupe_py_settle(state, array)) return false;
+    if (drupe_array_to_host_now(array, host)) return true;
     drupe_keep keep;
     if (!drupe_py_keepalive_of(owner, array->queue, &keep)) return false;
     if (drupe_array_to_host(array, host, &keep, &event) != DRUPE_OK) {

@@ -174,6 +174,8 @@ Py_ssize_t drupe_py_array_length(PyObject *self)
 /* Assign what is neither an array nor a scalar: it is copied to the array's queue first. */
 static bool assign_other(drupe_py_state *state, drupe_array *view, PyObject *value)
 {
+    const int put = drupe_py_array_put(state, view, value);
+    if (put != 0) return put > 0;
     drupe_mem_kind kind = drupe_py_array_kind(view);
     PyObject *source = drupe_py_array_from(state, value, view->queue, kind, DRUPE_DTYPE_NONE);
     if (!source) return false;

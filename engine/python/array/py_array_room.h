@@ -144,6 +144,10 @@ bool drupe_py_are_truths(const uint8_t *bytes, size_t count);
 /* Copy the elements of `keepalive`, a view that is filled, to the Array, which has as many. Taken, also on
  * failure. */
 bool drupe_py_array_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive);
+/* Write the elements of an object with a buffer of the same type and shape to `array`, which is not pending,
+ * without an array in between. 1: they are there, or on their way; -1: an exception is set; 0: nothing has
+ * happened, and drupe_py_array_from() says what is the matter. May run Python code. */
+int drupe_py_array_put(drupe_py_state *state, const drupe_array *array, PyObject *object);
 
 /* --- Sharing memory with others (share.c, dlpack.c) ---------------------------------------------------- */
 

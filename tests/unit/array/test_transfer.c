@@ -206,9 +206,12 @@ static void test_from_host_now(void **state)
             assert_false(now && !drupe_array_contiguous(&s.array));
             if (drupe_array_contiguous(&s.array)) assert_int_equal(now, drupe_queue_quiet(queues[q]));
             if (!now) CHECK(drupe_array_from_host(&s.array, values, true, NULL));
-            float *back = array_fetch(&s.array);
+            float *back = array_fetch(&s.array), again[60];
             assert_memory_equal(values, back, sizeof(values));
             free(back);
+            const bool fetched = drupe_array_to_host_now(&s.array, again);
+            assert_int_equal(fetched, now);
+            if (fetched) assert_memory_equal(values, again, sizeof(values));
             sample_clear(&s);
         }
 }
