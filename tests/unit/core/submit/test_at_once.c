@@ -247,6 +247,19 @@ static void memory_that_is_not_the_hosts_is_copied_by_the_driver(void **state)
     s.queue = bench.queue;
 }
 
+/* A context may have a CPU and a GPU: not all its memory is the host's. */
+static void memory_of_another_device_of_the_context_takes_the_steps(void **state)
+{
+    (void)state;
+    drupe_device other = *bench.device;
+    drupe_device *const own = ours->pool->root;
+    ours->pool->root = &other;
+    const bool to = copies(), from = drupe_copy_at_once(&s, back, target, BYTES, NULL);
+    ours->pool->root = own;
+    assert_false(to || from);
+    assert_true(copies());
+}
+
 /* What it would have copied was never written, or the queue has a failure to report. */
 static void failures_are_looked_at_by_the_steps(void **state)
 {
@@ -397,6 +410,7 @@ int main(void)
         TEST(work_before_it_comes_first),
         TEST(queues_of_other_kinds_take_the_steps),
         TEST(memory_that_is_not_the_hosts_is_copied_by_the_driver),
+        TEST(memory_of_another_device_of_the_context_takes_the_steps),
         TEST(failures_are_looked_at_by_the_steps),
         TEST(what_is_marked_meanwhile_is_looked_at_again),
         TEST(without_memory_for_its_event_nothing_is_copied),
