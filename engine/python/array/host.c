@@ -56,7 +56,10 @@ static bool settle(drupe_py_state *state, drupe_queue *queue)
 {
     drupe_event *event = NULL;
     drupe_submission barrier = {.queue = queue};
-    if (drupe_queue_quiet(queue)) return true;
+    if (drupe_queue_quiet(queue)) {
+        drupe_py_collect(queue); /* it is watched for what has been uploaded */
+        return true;
+    }
     if (drupe_submit_barrier(&barrier, &event) != DRUPE_OK) {
         drupe_py_raise_on(state, queue);
         return false;
