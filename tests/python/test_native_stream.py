@@ -5,6 +5,7 @@ import operator
 import pathlib
 import shutil
 import subprocess
+import sys
 import threading
 import weakref
 
@@ -210,6 +211,24 @@ def test_a_device_part_that_is_host_memory_is_let_go_of(stream):
     with pytest.raises(ValueError, match="the host part has 32 bytes and the device part 8"):
         array.update_device()
     held.append(0)  # BufferError while somebody has its buffer
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="buffers are released by methods from 3.12 on")
+def test_who_releases_a_host_part_sees_its_shape(device):
+    seen = []
+
+    class Mine(bytearray):
+        def __release_buffer__(self, view):
+            seen.append((view.shape, view.strides))
+
+    stream, gate = Stream(queue=drupe.Queue(device)), threading.Event()
+    array = stream.bind(np.ones(4))
+    array.array = Mine(32)
+    stream.queue.host_task(gate.wait)
+    array.update_device()
+    gate.set()
+    stream.sync()
+    assert set(seen) == {((32,), (1,))}
 
 
 def test_bind_without_a_transfer_and_copy(stream):

@@ -37,15 +37,23 @@ bool drupe_py_copy_end_host(PyObject *object, bool writable, const char *what, d
     return host_end(object, PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0), what, end);
 }
 
-/* What a submission keeps of it, which has it from now on. False: MemoryError. The view lies elsewhere then;
- * its shape, which may have been a part of it, is not looked at any more. */
+/* A view that has its length for its shape, and its item size for its strides, as those of bytes have: what
+ * releases it may look at them (a __release_buffer__() does). */
+static void view_move(Py_buffer *to, Py_buffer *from)
+{
+    *to = *from;
+    if (from->shape == &from->len) to->shape = &to->len;
+    if (from->strides == &from->itemsize) to->strides = &to->itemsize;
+    from->obj = NULL;
+}
+
+/* What a submission keeps of it, which has it from now on. False: MemoryError. */
 static bool end_keep(drupe_py_copy_end *end, drupe_keep *keeps, size_t *nkeeps)
 {
     if (!end->view.obj) return true;
     drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
     if (!keepalive) return false;
-    keepalive->view = end->view;
-    end->view.obj = NULL;
+    view_move(&keepalive->view, &end->view);
     keeps[(*nkeeps)++] = drupe_py_keepalive_keep(keepalive);
     return true;
 }
