@@ -209,6 +209,18 @@ def test_what_is_advised_for_missing_names(device):
     assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist()
 
 
+@pytest.mark.parametrize("size", [4, 1 << 16, 1 << 20])
+def test_queues_are_let_go_of_when_asarray_is_over(device, size):
+    def use():
+        queue = drupe.Queue(device)
+        number = queue.number
+        drupe.array.asarray(np.ones(size), queue=queue)
+        return number
+
+    number = use()
+    assert number not in [queue.number for queue in drupe._engine._queues()]
+
+
 def test_asarray_options(device):
     x = da.asarray([1, 2], device=device)
     assert da.asarray(x) is x and da.asarray(x, dtype="int64") is x

@@ -1,9 +1,11 @@
 """Streams and offload arrays: transfers, creation, arithmetic against NumPy, memory by the byte."""
+import copy
 import gc
 import operator
 import pathlib
 import shutil
 import subprocess
+import sys
 import threading
 import weakref
 
@@ -171,6 +173,62 @@ def test_arrays_and_streams_go_with_their_last_reference(device):
     gone = use()
     gc.collect()
     assert [one() for one in gone] == [None] * 4
+
+
+def test_copies_of_the_objects_share_what_they_have(stream):
+    array = stream.bind(np.arange(4.0))
+    array.mine = stream.mine = "more"
+    twin, other = copy.copy(array), copy.copy(stream)
+    assert twin.array is array.array and twin.stream is stream and other.queue == stream.queue
+    assert twin.mine == other.mine == "more" and twin.shape == (4,) and twin.base is None
+    array.array[:] = 5
+    array.update_device()
+    twin.array[:] = 0
+    assert twin.update_host() is twin
+    other.sync()
+    assert array.array.tolist() == [5] * 4
+    for one in (array, stream):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            copy.deepcopy(one)
+
+
+def test_a_class_that_makes_its_instances_itself(stream):
+    class Mine(OffloadArray):
+        def __new__(cls, shape, *more, **options):
+            return super().__new__(cls)
+
+    array = Mine((4,), float, stream=stream).fill(2)
+    twice = array + array
+    assert type(twice) is Mine and type(array.reshape(2, 2)) is Mine
+    twice.update_host()
+    stream.sync()
+    assert twice.array.tolist() == [4] * 4
+
+
+def test_a_device_part_that_is_host_memory_is_let_go_of(stream):
+    array = stream.bind(np.arange(4.0))
+    array._device = held = bytearray(8)
+    with pytest.raises(ValueError, match="the host part has 32 bytes and the device part 8"):
+        array.update_device()
+    held.append(0)  # BufferError while somebody has its buffer
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="buffers are released by methods from 3.12 on")
+def test_who_releases_a_host_part_sees_its_shape(device):
+    seen = []
+
+    class Mine(bytearray):
+        def __release_buffer__(self, view):
+            seen.append((view.shape, view.strides))
+
+    stream, gate = Stream(queue=drupe.Queue(device)), threading.Event()
+    array = stream.bind(np.ones(4))
+    array.array = Mine(32)
+    stream.queue.host_task(gate.wait)
+    array.update_device()
+    gate.set()
+    stream.sync()
+    assert set(seen) == {((32,), (1,))}
 
 
 def test_bind_without_a_transfer_and_copy(stream):

@@ -188,9 +188,11 @@ bool drupe_queue_quiet(const drupe_queue *queue)
 {
     const drupe_queue_base *base = &queue->base;
     if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed) || drupe_check_on()) return false;
+    /* What is held back is counted before it is no longer held back, so that is looked at first. */
+    if (drupe_queue_has_postponed(queue)) return false;
     /* Who took out the last entry has seen the end of its work. */
     if (atomic_load_explicit(&((drupe_queue *)queue)->order.count, memory_order_acquire)) return false;
-    return !drupe_queue_has_postponed(queue) && !drupe_queue_unordered(queue) && !queue->shared &&
+    return !drupe_queue_unordered(queue) && !queue->shared &&
            !atomic_load_explicit(&((drupe_queue *)queue)->proof.silent, memory_order_acquire) &&
            !atomic_load_explicit(&((drupe_queue_base *)base)->cause, memory_order_acquire) &&
            !atomic_load_explicit(&((drupe_queue_base *)base)->unheard, memory_order_acquire) &&

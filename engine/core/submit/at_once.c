@@ -29,8 +29,9 @@ static bool find_end(const drupe_submission *s, size_t index, const void *pointe
     const drupe_memory *memory = one->memory;
     if (!memory) return s->sound;
     const size_t offset = (uintptr_t)pointer - (uintptr_t)memory->base;
+    /* A context may have other devices than the queue's, whose memory is not the host's. */
     return offset < memory->size && bytes <= memory->size - offset && !memory->imported &&
-           drupe_fast_at_hand(memory, s);
+           memory->pool->root == s->queue->base.device->root && drupe_fast_at_hand(memory, s);
 }
 
 /* Nothing is in flight, and nobody wants times. The queue's lock is held. */

@@ -55,7 +55,10 @@ static bool settle(drupe_py_state *state, drupe_queue *queue)
 {
     drupe_event *event = NULL;
     drupe_submission barrier = {.queue = queue};
-    if (drupe_queue_quiet(queue)) return true;
+    if (drupe_queue_quiet(queue)) {
+        drupe_py_collect(queue); /* it is watched for what has been uploaded */
+        return true;
+    }
     if (drupe_submit_barrier(&barrier, &event) != DRUPE_OK) {
         drupe_py_raise_on(state, queue);
         return false;
@@ -205,8 +208,9 @@ static bool put_large(drupe_py_state *state, const drupe_array *array, Py_buffer
         PyBuffer_Release(view);
         return false;
     }
-    keepalive->view = *view; /* its shape, which may have been a part of it, is not looked at any more */
-    return upload(state, array, view->buf, read_here(state, view), keepalive) && settle(state, array->queue);
+    const bool sound = read_here(state, view);
+    drupe_py_view_move(&keepalive->view, view);
+    return upload(state, array, keepalive->view.buf, sound, keepalive) && settle(state, array->queue);
 }
 
 int drupe_py_array_put(drupe_py_state *state, const drupe_array *array, PyObject *object)

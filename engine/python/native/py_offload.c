@@ -114,6 +114,7 @@ static bool transfer(drupe_py_state *state, PyObject *queue, PyObject *device, P
         good = false;
     }
     good = good && drupe_py_copy(state, ((drupe_py_queue *)queue)->queue, NULL, dst, src, src->nbytes, NULL);
+    drupe_py_copy_end_clear(&usm);
     drupe_py_copy_end_clear(&host);
     return good;
 }

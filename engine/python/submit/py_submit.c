@@ -37,15 +37,13 @@ bool drupe_py_copy_end_host(PyObject *object, bool writable, const char *what, d
     return host_end(object, PyBUF_ANY_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0), what, end);
 }
 
-/* What a submission keeps of it, which has it from now on. False: MemoryError. The view lies elsewhere then;
- * its shape, which may have been a part of it, is not looked at any more. */
+/* What a submission keeps of it, which has it from now on. False: MemoryError. */
 static bool end_keep(drupe_py_copy_end *end, drupe_keep *keeps, size_t *nkeeps)
 {
     if (!end->view.obj) return true;
     drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
     if (!keepalive) return false;
-    keepalive->view = end->view;
-    end->view.obj = NULL;
+    drupe_py_view_move(&keepalive->view, &end->view);
     keeps[(*nkeeps)++] = drupe_py_keepalive_keep(keepalive);
     return true;
 }

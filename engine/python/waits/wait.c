@@ -71,6 +71,14 @@ drupe_py_keepalive *drupe_py_keepalive_new(void)
     return keepalive;
 }
 
+void drupe_py_view_move(Py_buffer *to, Py_buffer *from)
+{
+    *to = *from;
+    if (from->shape == &from->len) to->shape = &to->len;
+    if (from->strides == &from->itemsize) to->strides = &to->itemsize;
+    from->obj = NULL;
+}
+
 static void keep_release(void *object)
 {
     drupe_py_keepalive *keepalive = object;

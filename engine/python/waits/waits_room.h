@@ -31,6 +31,10 @@ typedef struct drupe_py_keepalive {
     PyObject *owner; /* dropped if set */
 } drupe_py_keepalive;
 
+/* Have a view lie elsewhere, so that `from` has nothing to be released any more. One of bytes has its length for
+ * its shape and its item size for its strides, and what releases it may look at them (a __release_buffer__()
+ * does). */
+void drupe_py_view_move(Py_buffer *to, Py_buffer *from);
 /* A zeroed keepalive. What the engine drops of drupe_py_keepalive_keep() waits on a list for
  * drupe_py_keepalive_drain(); drupe_py_keepalive_free() drops one at once that the engine was not given. */
 drupe_py_keepalive *drupe_py_keepalive_new(void);

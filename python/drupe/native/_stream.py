@@ -76,6 +76,12 @@ class Stream(_engine._Stream):
             raise TypeError("give either device or queue: a queue has its device already")
         self.queue = queue
 
+    def __copy__(self):
+        result = _engine._Stream.__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        result.queue = self.queue
+        return result
+
     def get_device(self):
         """The device that it works on."""
         return self.queue.device
@@ -417,9 +423,14 @@ class OffloadArray(_engine._OffloadArray):
 
     def _like(self, shape, dtype, order, base=None):
         """One of the same class and stream, which has no parts yet."""
-        result = type(self).__new__(type(self))
+        result = _engine._OffloadArray.__new__(type(self))
         result.__dict__.update(self.__dict__, shape=shape, dtype=dtype, order=order, base=base)
         result.stream = self.stream
+        return result
+
+    def __copy__(self):
+        result = self._like(self.shape, self.dtype, self.order, self.base)
+        result.array, result._device = self.array, self._device
         return result
 
     def abs(self):

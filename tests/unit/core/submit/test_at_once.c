@@ -247,6 +247,19 @@ static void memory_that_is_not_the_hosts_is_copied_by_the_driver(void **state)
     s.queue = bench.queue;
 }
 
+/* A context may have a CPU and a GPU: not all its memory is the host's. */
+static void memory_of_another_device_of_the_context_takes_the_steps(void **state)
+{
+    (void)state;
+    drupe_device other = *bench.device;
+    drupe_device *const own = ours->pool->root;
+    ours->pool->root = &other;
+    const bool to = copies(), from = drupe_copy_at_once(&s, back, target, BYTES, NULL);
+    ours->pool->root = own;
+    assert_false(to || from);
+    assert_true(copies());
+}
+
 /* What it would have copied was never written, or the queue has a failure to report. */
 static void failures_are_looked_at_by_the_steps(void **state)
 {
@@ -306,7 +319,7 @@ static void without_memory_for_its_event_nothing_is_copied(void **state)
 
 /* --- Several threads ------------------------------------------------------------------------------------ */
 
-enum { ROUNDS = 2000 };
+enum { ROUNDS = 2000, LOOKS = 4000 };
 
 static void *round_trips(void *piece)
 {
@@ -338,6 +351,42 @@ static void threads_share_a_queue(void **state)
     assert_int_equal(target[1024], 'x');
 }
 
+static _Atomic(unsigned) owed, looks; /* odd: there is something to wait for */
+
+static void *look(void *wrong)
+{
+    bool *seen = wrong;
+    for (unsigned before = 0; before < 2 * LOOKS; atomic_fetch_add(&looks, 1)) {
+        before = atomic_load(&owed);
+        bool quiet = drupe_queue_quiet(bench.queue);
+        if (before & 1 && before == atomic_load(&owed)) *seen = *seen || quiet;
+    }
+    return NULL;
+}
+
+/* What was held back is counted before nothing is held back any more: a glance that sees the one after the
+ * other would miss it in between. */
+static void what_was_held_back_is_seen_when_it_is_let_go(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    bool wrong = false;
+    atomic_store(&owed, 0);
+    assert_int_equal(pthread_create(&thread, NULL, look, &wrong), 0);
+    for (unsigned i = 0; i < LOOKS; i++) {
+        drupe_queue_postpone(bench.queue, true);
+        atomic_fetch_add(&owed, 1);
+        for (unsigned seen = atomic_load(&looks); atomic_load(&looks) == seen;) continue;
+        atomic_store_explicit(&bench.queue->order.count, 1, memory_order_release);
+        drupe_queue_postpone(bench.queue, false);
+        for (unsigned seen = atomic_load(&looks) + 1; (int)(atomic_load(&looks) - seen) < 0;) continue;
+        atomic_fetch_add(&owed, 1);
+        atomic_store(&bench.queue->order.count, 0);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(wrong);
+}
+
 static void a_forked_child_copies_nothing(void)
 {
     ENDS_MUST(!copies());
@@ -361,10 +410,12 @@ int main(void)
         TEST(work_before_it_comes_first),
         TEST(queues_of_other_kinds_take_the_steps),
         TEST(memory_that_is_not_the_hosts_is_copied_by_the_driver),
+        TEST(memory_of_another_device_of_the_context_takes_the_steps),
         TEST(failures_are_looked_at_by_the_steps),
         TEST(what_is_marked_meanwhile_is_looked_at_again),
         TEST(without_memory_for_its_event_nothing_is_copied),
         TEST(threads_share_a_queue),
+        TEST(what_was_held_back_is_seen_when_it_is_let_go),
         TEST(children_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
