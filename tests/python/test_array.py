@@ -211,6 +211,9 @@ def test_what_is_advised_for_missing_names(device):
 
 @pytest.mark.parametrize("size", [4, 1 << 16, 1 << 20])
 def test_queues_are_let_go_of_when_asarray_is_over(device, size):
+    if device.device_type != "cpu":
+        pytest.skip("what is small is on its way to a GPU when asarray() returns")
+
     def use():
         queue = drupe.Queue(device)
         number = queue.number
