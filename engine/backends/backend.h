@@ -138,8 +138,9 @@ struct drupe_backend {
     /* (opt) That failure, without waiting. */
     drupe_status (*queue_fault)(drupe_queue *queue);
     /* (opt) Fail what was submitted and has not started, as if something before it had failed; in-order
-     * queues only. */
-    void (*queue_cancel)(drupe_queue *queue);
+     * queues only. The submission `begun` is taken to have started, and runs though its turn may just not have
+     * come. */
+    void (*queue_cancel)(drupe_queue *queue, uint64_t begun);
 
     /* --- events --- */
     void (*event_close)(drupe_event *event);

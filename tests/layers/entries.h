@@ -40,7 +40,7 @@
     X(STATUS, queue_time, (drupe_queue * queue), (queue), queue)                                             \
     X(STATUS, queue_wait, (drupe_queue * queue, uint64_t timeout_ns), (queue, timeout_ns), queue)            \
     X(STATUS, queue_fault, (drupe_queue * queue), (queue), queue)                                            \
-    X(VOID, queue_cancel, (drupe_queue * queue), (queue), queue)                                             \
+    X(VOID, queue_cancel, (drupe_queue * queue, uint64_t begun), (queue, begun), queue)                      \
     X(VOID, event_close, (drupe_event * event), (event), event)                                              \
     X(STATUS, event_state, (drupe_event * event, drupe_event_state * state), (event, state), event)          \
     X(STATUS, event_wait, (drupe_event * event, uint64_t timeout_ns), (event, timeout_ns), event)            \

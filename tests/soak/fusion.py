@@ -5,11 +5,13 @@ and out of order, kernels and tasks of their own, little memory, and interrupts,
 
 COUNT is of steps of each process. The environment chooses further: SOAK_DEVICES (one filter; default "host"),
 SOAK_LENGTH (lines of a program), SOAK_MODES (such as "fused eager"), SOAK_HANG (seconds without an answer), SOAK_FAULTS
-(calls of the backends fail at random, after which lines are not compared), and what Drupe itself reads."""
+(calls of the backends fail at random; what depends on a line that failed is not compared), and what Drupe itself
+reads."""
 import os
 import pathlib
 import pickle
 import random
+import re
 import select
 import signal
 import struct
@@ -105,7 +107,50 @@ def answers(processes, message):
     return found
 
 
-def difference(found):
+class Spoilt:
+    """Names of a thread whose values hang on a line that failed in one of the processes, or may; views with what they
+    share memory with."""
+
+    def __init__(self):
+        self.shares, self.groups = {}, set()
+
+    def group(self, name):
+        while name in self.shares:
+            name = self.shares[name]
+        return name
+
+    def __contains__(self, name):
+        return self.group(name) in self.groups
+
+    def step(self, line, failed):
+        """Whether the line is to be compared."""
+        if line.text.startswith("check "):
+            return not failed and line.text[6:] not in self
+        names, target = re.findall(r"\b[vs]\d+\b", line.text), line.name or line.writes
+        for name in names if line.view and target else ():
+            if self.group(name) != self.group(target):
+                self.shares[self.group(target)] = self.group(name)
+        if target and (failed or any(name in self for name in names)):
+            self.groups.add(self.group(target))
+        return not failed and not any(name in self for name in [*names, *filter(None, [target])])
+
+
+def thread_difference(lines, results, others):
+    """The place and both results, or None. At which line an interrupt or a failure is told first is a matter of
+    time."""
+    spoilt = Spoilt()
+    for i, (line, one, other) in enumerate(zip(lines, results, others)):
+        if spoilt.step(line, one in LATE or other in LATE) and one != other:
+            return i, one, other
+    ends, others = dict(results[-1]), dict(others[-1])
+    for name in sorted(ends.keys() | others.keys()):
+        one, other = ends.get(name), others.get(name)
+        if name not in spoilt and one not in LATE and other not in LATE and one != other:
+            return name, one, other
+    return None
+
+
+def difference(found, message):
     """A text, or None where all are the same."""
     for one, mode in zip(found, CHOSEN):
         if isinstance(one, str):
@@ -114,19 +159,11 @@ def difference(found):
             if isinstance(thread[-1], str):
                 return "%s: %s" % (mode, thread[-1])
     for mode, one in zip(CHOSEN[:-1], found):
-        for thread, (lines, others) in enumerate(zip(one, found[-1])):
-            for i, (line, other) in enumerate(zip(lines, others)):
-                if line in LATE or other in LATE:
-                    break  # at which line an interrupt or a failure is told first is a matter of time
-                if isinstance(line, list) and isinstance(other, list):
-                    lost = {name for name, value in line + other if value in LATE}
-                    line = [pair for pair in line if pair[0] not in lost]
-                    other = [pair for pair in other if pair[0] not in lost]
-                if line != other:
-                    if isinstance(line, list):
-                        line = [pair for pair in line if pair not in other]
-                        other = [pair for pair in other if pair[0] in dict(line)]
-                    return "thread %d, line %d: %s has %r, and %s %r" % (thread, i, mode, line, CHOSEN[-1], other)
+        for thread, (lines, results, others) in enumerate(zip(message["threads"], one, found[-1])):
+            differs = thread_difference(lines, results, others)
+            if differs:
+                return "thread %d, at %s: %s has %r, and %s %r" % (
+                    thread, differs[0], mode, differs[1], CHOSEN[-1], differs[2])
     return None
 
 
@@ -140,7 +177,7 @@ def shorten(processes, message, patience):
     """A smaller program that differs, and how; None where it does not differ again."""
     def differs(one):
         for _ in range(patience):
-            text = difference(answers(processes, one))
+            text = difference(answers(processes, one), one)
             if text:
                 return text
         return None
@@ -205,7 +242,7 @@ def run(count, seed):
     with np.errstate(all="ignore"):
         while steps < count and len(problems) < MOST_PROBLEMS:
             message = one_program(seed + programs)
-            text = difference(answers(processes, message))
+            text = difference(answers(processes, message), message)
             if text:
                 print("  differs: program %d: %s" % (seed + programs, text), flush=True)
                 tried = shorten(processes, message, 3 if message["interrupts"] or len(message["threads"]) > 1 else 1)

@@ -90,8 +90,14 @@ class Extra:
         y = da.zeros_like(x)
         if x.size and self.kernels is not None:
             self.kernels.twice(x, y, np.int32(x.nbytes), global_size=1)
+            self.ordered(x.queue)
             return y
         return x.copy()
+
+    def ordered(self, queue):
+        """Where kernels of the program have no order among themselves: what comes next is behind the last one."""
+        if not queue.is_in_order:
+            queue.barrier()
 
     def oned(self, x):
         """A kernel of the program writes an array of bytes that is there."""

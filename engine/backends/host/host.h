@@ -53,7 +53,7 @@ void drupe_host_queue_close(drupe_queue *queue);
 drupe_status drupe_host_queue_time(drupe_queue *queue);
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
 drupe_status drupe_host_queue_fault(drupe_queue *queue);
-void drupe_host_queue_cancel(drupe_queue *queue);
+void drupe_host_queue_cancel(drupe_queue *queue, uint64_t begun);
 void drupe_host_event_close(drupe_event *event);
 drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state);
 drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns);

@@ -77,10 +77,15 @@ static bool is_dry(drupe_host_queue *queue)
     return drupe_host_queue_backlog(queue) == 0;
 }
 
-/* Tasks look at the round when their turn comes. */
-void drupe_host_queue_cancel(drupe_queue *queue)
+/* Tasks look at the round when their turn comes. That of `begun` may still be to come, while a worker stands
+ * between the end of the event before it and the end of the task. What an earlier call gave up stays so. */
+void drupe_host_queue_cancel(drupe_queue *queue, uint64_t begun)
 {
     drupe_host_queue *native = drupe_native(queue);
+    if (atomic_load(&native->begun) != begun) {
+        atomic_store(&native->begun_since, atomic_load(&native->round));
+        atomic_store(&native->begun, begun);
+    }
     atomic_fetch_add(&native->round, 1);
 }
 

@@ -30,6 +30,8 @@ typedef struct drupe_host_queue {
     _Atomic(bool) faulted;   /* `error` is set */
     drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of; sched->lock */
     drupe_error *fate;       /* malloc'ed: that fault, or NULL */
+    _Atomic(uint64_t) begun; /* the submission that goes on although its round is over, */
+    _Atomic(unsigned) begun_since; /* if it is of this round or a later one */
     char apart[64];          /* By the submitter: */
     drupe_host_task *spare;
     drupe_host_task *oldest, *newest; /* in-order: all issued that were not taken back, linked by `later` */

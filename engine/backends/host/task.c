@@ -159,11 +159,20 @@ typedef struct over_list {
     drupe_host_task *first;
 } over_list;
 
+static bool was_given_up(const drupe_host_task *task)
+{
+    drupe_host_queue *queue = task->queue;
+    if (task->round == atomic_load_explicit(&queue->round, memory_order_acquire)) return false;
+    /* Rounds are compared as numbers that begin anew. */
+    return task->submission != atomic_load(&queue->begun) ||
+           (int)(task->round - atomic_load(&queue->begun_since)) < 0;
+}
+
 /* Whether it has to fail because of what stands before it on its queue, or was given up. */
 static bool must_fail(drupe_host_task *task)
 {
     drupe_host_queue *queue = task->queue;
-    if (task->round != atomic_load_explicit(&queue->round, memory_order_relaxed)) return true;
+    if (was_given_up(task)) return true;
     if (task->number <= atomic_load_explicit(&queue->failed_up_to, memory_order_relaxed)) {
         if (queue->fate) atomic_store(&task->error, drupe_host_error_copy(queue->fate));
         return true;

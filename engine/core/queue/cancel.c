@@ -78,11 +78,11 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
     if (drupe_queue_unordered(queue)) return cancel_unordered(queue, left, given_up);
     drupe_queue_settle(queue, true);
     pthread_mutex_lock(&queue->lock);
-    void (*cancel)(drupe_queue *) = queue->base.slot->backend->queue_cancel;
+    void (*cancel)(drupe_queue *, uint64_t) = queue->base.slot->backend->queue_cancel;
     uint64_t from = survey(queue, cancel != NULL, left, given_up);
     drupe_status status = *given_up ? give_up(queue, from) : DRUPE_OK;
     if (status == DRUPE_OK && *given_up) {
-        if (cancel) cancel(queue);
+        if (cancel) cancel(queue, from);
         drupe_names_recall(queue, from); /* what comes next must not wait for what was given up */
     }
     pthread_mutex_unlock(&queue->lock);

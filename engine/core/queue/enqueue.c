@@ -29,7 +29,7 @@ static drupe_cause *pending_failure(drupe_queue *queue, drupe_inflight *entry, d
         if (drupe_event_settled(entry->waits[i]) == DRUPE_PHASE_FAILED)
             return drupe_inflight_fails_for(queue, entry, entry->waits[i]->cause);
     }
-    drupe_cause *cause = drupe_queue_standing(queue, entry->what.number);
+    drupe_cause *cause = drupe_queue_pending_failure(queue, entry->what.number);
     return cause ? cause : drupe_inflight_fails_for(queue, entry, unwritten);
 }
 
@@ -71,6 +71,8 @@ static drupe_status submit_marked(const drupe_submit_info *info, drupe_inflight 
                                   const drupe_work *work, bool *over)
 {
     drupe_cause *late = NULL;
+    /* Once, and before marks are read: what fails from here on fails this as well, by name. */
+    if (!drupe_queue_unordered(info->queue)) drupe_names_look(info->queue);
     /* Marked since the caller looked. */
     if (info->uses.read && atomic_load(&drupe_marks_version) != info->uses.marks_seen) {
         drupe_status refused = drupe_marks_read(&info->uses, &late);

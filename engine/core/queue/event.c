@@ -304,6 +304,8 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
     if (event->queue) {
         drupe_mark_inflight(entry, event->cause);
         drupe_queue_set_cause(event->queue, event->cause, drupe_event_order(event));
+        /* What waits for it by name did not run either, also where the queue has no new cause. */
+        if (drupe_inflight_fallible(entry)) drupe_marks_ask(event->queue);
         drupe_trace_end(event->number, ending_of(&event->failure->error));
     }
     drupe_event_enter(event, DRUPE_PHASE_FAILED);

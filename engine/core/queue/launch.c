@@ -103,7 +103,7 @@ static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const
     drupe_event_hand_over(submit.event);
     DRUPE_TRY(call_backend(&submit, work));
     /* Should this fail, the last fallible submission is where its cause is found. */
-    if (queue->names.last_fallible && !entry->done && (minded || entry->event))
+    if (queue->names.last_fallible && !entry->done)
         drupe_inflight_add_wait(entry, queue->names.last_fallible);
     drupe_inflight_launched(queue, entry);
     if (fallible && !entry->done && !drupe_queue_unordered(queue)) queue->names.last_fallible = entry->event;
@@ -179,10 +179,16 @@ drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before, drupe_
 
 /* --- Failing -------------------------------------------------------------------------------------------- */
 
-drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
+void drupe_names_look(drupe_queue *queue)
 {
     if (queue->names.last_fallible && drupe_phase_over(drupe_event_poll_locked(queue->names.last_fallible)))
         queue->names.last_fallible = NULL;
+    drupe_marks_settle_locked(queue);
+}
+
+drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
+{
+    drupe_names_look(queue);
     return drupe_queue_pending_failure(queue, number);
 }
 

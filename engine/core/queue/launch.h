@@ -72,7 +72,9 @@ static inline void drupe_inflight_trace(const drupe_queue *queue, const drupe_in
 /* An entry that is being submitted fails for `cause`, that of one of its waits or of what it reads: what that
  * is to it, retained. NULL-safe. */
 drupe_cause *drupe_inflight_fails_for(drupe_queue *queue, drupe_inflight *entry, drupe_cause *cause);
-/* drupe_queue_pending_failure() after a look at the queue's last fallible submission. */
+/* Look at the queue's last fallible submission, and mark what its failure leaves without a result. */
+void drupe_names_look(drupe_queue *queue);
+/* drupe_queue_pending_failure() after that. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 /* The last fallible submission is the last one up to this place in the order. */
 void drupe_names_recall(drupe_queue *queue, uint64_t from);

@@ -24,6 +24,19 @@ static bool is_complete(const drupe_inflight *entry)
     return entry->event && drupe_event_phase(entry->event) == DRUPE_PHASE_COMPLETE;
 }
 
+/* Why it will not run, or did not, where the queue's cause does not stop it: what it waits for by name has
+ * failed for a reason that was told before it was submitted. Nobody else tells of work without an event.
+ * Retained, or NULL. */
+static drupe_cause *cause_of_names(drupe_queue *queue, drupe_inflight *entry)
+{
+    for (size_t i = 0; i < entry->nwaits; i++) {
+        if (drupe_event_settled(entry->waits[i]) != DRUPE_PHASE_FAILED) continue;
+        drupe_cause *cause = entry->waits[i]->cause;
+        return entry->event ? drupe_cause_retain(cause) : drupe_inflight_fails_for(queue, entry, cause);
+    }
+    return NULL;
+}
+
 /* What stands behind the queue's cause. On an out-of-order queue every submission has an event, which marks
  * for itself. */
 static void walk(drupe_queue *queue)
@@ -32,6 +45,7 @@ static void walk(drupe_queue *queue)
     for (; entry; entry = entry->next) {
         if (!atomic_load(&entry->written) || is_complete(entry)) continue;
         drupe_cause *cause = drupe_queue_pending_failure(queue, drupe_inflight_order(entry));
+        if (!cause) cause = cause_of_names(queue, entry);
         if (!cause) continue;
         drupe_mark_inflight(entry, cause);
         drupe_cause_release(cause);

@@ -4,11 +4,13 @@
 
 static size_t left, given_up;
 static unsigned cancelled;
+static uint64_t goes_on_from; /* what the driver is told to have begun */
 
-static void queue_cancel(drupe_queue *queue)
+static void queue_cancel(drupe_queue *queue, uint64_t begun)
 {
     (void)queue;
     cancelled++;
+    goes_on_from = begun;
 }
 
 static int setup(void **state)
@@ -42,6 +44,7 @@ static void the_first_that_is_not_over_goes_on(void **state)
     drupe_event *next = script_fill(bench.queue, NULL), *last = script_fill(bench.queue, NULL);
     test_script_finish(over, true);
     expect_cancelled(1, 2);
+    assert_int_equal(goes_on_from, drupe_event_submission(runs));
     expect_given_up(next);
     expect_given_up(last);
     script_end(runs);
@@ -55,6 +58,7 @@ static void silent_work_may_have_begun(void **state)
     script_silent(bench.queue);
     drupe_event *behind = script_fill(bench.queue, NULL);
     expect_cancelled(1, 1);
+    assert_int_equal(goes_on_from, drupe_event_submission(behind) - 1);
     expect_given_up(behind);
     assert_int_equal(script_take_failures(), 0);
 }

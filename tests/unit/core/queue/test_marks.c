@@ -96,6 +96,114 @@ static void what_waits_for_a_reported_failure_did_not_run(void **state)
     drupe_queue_release(other);
 }
 
+/* Work that waits for a failure which was told before what stands behind it was submitted. */
+static struct {
+    drupe_queue *other;
+    bool before; /* `first` waits as well, ahead of the other */
+    drupe_event *failure, *first, *fallible;
+    drupe_memory *target; /* of the work that waits */
+} told;
+
+static void tell_of_failure(bool minds)
+{
+    bench_table.takes_predecessor = minds;
+    told.other = script_queue(0);
+    told.target = bench_shared(64);
+    const drupe_submission culprit = {.queue = told.other, .label = "culprit"};
+    OK(drupe_submit_fill(&culprit, drupe_memory_pointer(script.memory), "x", 1, 64, &told.failure));
+    if (told.before) told.first = script_fill(bench.queue, told.failure);
+    OK(bench_fill(bench.queue, told.target, 1, told.failure, &told.fallible));
+    test_script_finish(told.failure, false);
+    FAILS(drupe_event_wait(told.failure, LONG), DRUPE_E_INTERNAL, "The script says no");
+}
+
+/* Nobody has looked since. */
+static void fallible_fails(void)
+{
+    assert_ptr_equal(script.predecessor ? script.predecessor : script.waits[0], told.fallible);
+    test_script_finish(told.fallible, false);
+}
+
+static void forget_failure_told(drupe_memory *memory)
+{
+    settle((drupe_event *[]){told.failure, told.fallible}, 2);
+    release_all((drupe_memory *[]){told.target, memory}, 2);
+    drupe_queue_release(told.other);
+    script.finishes = false;
+}
+
+/* It stood behind the failed work by name, so it did not run; and nobody would hear of it otherwise. */
+static void silent_work_behind_a_failure_told_before_is_marked(void **state)
+{
+    (void)state;
+    for (int minds = 0; minds < 2; minds++) {
+        drupe_memory *memory = bench_shared(64);
+        tell_of_failure(minds);
+        OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
+        fallible_fails();
+        FAILS(drupe_event_wait(told.fallible, LONG), DRUPE_E_DEPENDENCY, "'culprit'");
+        FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "did not run, because 'culprit'");
+        script_finish_all();
+        FAILS(drupe_queue_wait(bench.queue, LONG), DRUPE_E_DEPENDENCY, "'culprit'");
+        forget_failure_told(memory);
+    }
+}
+
+/* The queue has the same cause already, from work further ahead. */
+static void the_second_that_fails_for_it_marks_too(void **state)
+{
+    (void)state;
+    drupe_memory *memory = bench_shared(64);
+    told.before = true;
+    tell_of_failure(true);
+    told.before = false;
+    OK(bench_fill(bench.queue, memory, 1, NULL, NULL));
+    test_script_finish(told.first, false);
+    FAILS(drupe_event_wait(told.first, LONG), DRUPE_E_DEPENDENCY, "'culprit'");
+    OK(drupe_memory_contents(memory)); /* the other one may still succeed */
+    assert_int_equal(atomic_load(&drupe_marks_owed), 0);
+    fallible_fails();
+    FAILS(drupe_event_wait(told.fallible, LONG), DRUPE_E_DEPENDENCY, "'culprit'");
+    FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "did not run, because 'culprit'");
+    drupe_event_release(told.first);
+    forget_failure_told(memory);
+}
+
+/* Also where the submission that reads is the first to see the failure; with an event and without. */
+static void who_reads_sees_it_first(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        drupe_memory *memory = bench_shared(64), *out = bench_shared(64);
+        drupe_event *event = NULL;
+        tell_of_failure(i & 1);
+        OK(bench_fill(bench.queue, memory, 1, NULL, i & 2 ? &event : NULL));
+        fallible_fails();
+        const size_t taken = script.taken;
+        const drupe_submission s = {.queue = bench.queue};
+        (void)!drupe_submit_copy(&s, drupe_memory_pointer(out), drupe_memory_pointer(memory), 64, NULL);
+        assert_int_equal(script.taken, taken); /* it does not run */
+        if (event) test_script_finish(event, false);
+        drupe_event_release(event);
+        forget_failure_told(memory);
+        drupe_memory_release(out);
+    }
+}
+
+static void who_reads_what_failed_sees_it_first(void **state)
+{
+    (void)state;
+    drupe_memory *out = bench_shared(64);
+    tell_of_failure(true);
+    script_silent(bench.queue);
+    fallible_fails();
+    const size_t taken = script.taken;
+    const drupe_submission s = {.queue = bench.queue};
+    (void)!drupe_submit_copy(&s, drupe_memory_pointer(out), drupe_memory_pointer(told.target), 64, NULL);
+    assert_int_equal(script.taken, taken);
+    forget_failure_told(out);
+}
+
 static void a_sentence_ends_once(void **state)
 {
     (void)state;
@@ -391,6 +499,10 @@ int main(void)
         TEST(what_is_only_read_is_not_marked),
         TEST(with_many_references_all_behind_the_last_bit_are_written),
         TEST(the_next_handle_of_a_piece_is_not_marked),
+        TEST(silent_work_behind_a_failure_told_before_is_marked),
+        TEST(the_second_that_fails_for_it_marks_too),
+        TEST(who_reads_sees_it_first),
+        TEST(who_reads_what_failed_sees_it_first),
         TEST(what_waits_for_a_reported_failure_did_not_run),
         TEST(a_sentence_ends_once),
         TEST(without_memory_the_mark_says_so),

@@ -232,9 +232,10 @@ static void what_is_submitted_behind_it_does_not_run(void)
     drupe_event_release(event);
 }
 
-static void cancel_nothing(drupe_queue *queue)
+static void cancel_nothing(drupe_queue *queue, uint64_t begun)
 {
     (void)queue;
+    (void)begun;
     fail_msg("there is nothing that the driver could give up");
 }
 
