@@ -179,7 +179,7 @@ drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before, drupe_
 
 /* --- Failing -------------------------------------------------------------------------------------------- */
 
-void drupe_names_look(drupe_queue *queue)
+void drupe_names_look_closely(drupe_queue *queue)
 {
     if (queue->names.last_fallible && drupe_phase_over(drupe_event_poll_locked(queue->names.last_fallible)))
         queue->names.last_fallible = NULL;

@@ -73,7 +73,13 @@ static inline void drupe_inflight_trace(const drupe_queue *queue, const drupe_in
  * is to it, retained. NULL-safe. */
 drupe_cause *drupe_inflight_fails_for(drupe_queue *queue, drupe_inflight *entry, drupe_cause *cause);
 /* Look at the queue's last fallible submission, and mark what its failure leaves without a result. */
-void drupe_names_look(drupe_queue *queue);
+void drupe_names_look_closely(drupe_queue *queue);
+static inline void drupe_names_look(drupe_queue *queue)
+{
+    bool due = queue->names.last_fallible ||
+               atomic_load_explicit(&queue->base.marks_due, memory_order_acquire);
+    if (due) drupe_names_look_closely(queue);
+}
 /* drupe_queue_pending_failure() after that. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 /* The last fallible submission is the last one up to this place in the order. */
