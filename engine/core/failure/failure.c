@@ -240,6 +240,7 @@ void drupe_queue_set_cause(drupe_queue *queue, drupe_cause *cause, uint64_t from
     if (none || (from < drupe_base(queue)->cause_from && !drupe_queue_unordered(queue))) {
         old = seen;
         drupe_base(queue)->cause_from = from;
+        drupe_base(queue)->cause_at = drupe_inflight_latest();
         /* Before anybody can see the cause, and tell of it. */
         drupe_marks_ask(queue);
         atomic_store(&drupe_base(queue)->cause, drupe_cause_retain(cause));
@@ -271,6 +272,19 @@ drupe_cause *drupe_queue_pending_failure_at(drupe_queue *queue, uint64_t order, 
 drupe_cause *drupe_queue_pending_failure(drupe_queue *queue, uint64_t number)
 {
     return drupe_queue_pending_failure_at(queue, number, number);
+}
+
+drupe_cause *drupe_queue_late_failure(drupe_queue *queue, uint64_t number)
+{
+    if (!atomic_load_explicit(&drupe_base(queue)->cause, memory_order_acquire)) return NULL;
+    pthread_mutex_lock(&lock);
+    const drupe_queue_base *base = drupe_base(queue);
+    drupe_cause *cause = atomic_load(&drupe_base(queue)->cause);
+    bool behind = number > base->cause_from && number <= base->cause_at;
+    bool late = behind && is_over(cause, queue) && number > cause->reported_at;
+    if (late) drupe_cause_retain(cause);
+    pthread_mutex_unlock(&lock);
+    return late ? cause : NULL;
 }
 
 drupe_cause *drupe_queue_trouble(drupe_queue *queue)

@@ -62,6 +62,9 @@ drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from,
 drupe_cause *drupe_queue_pending_failure(drupe_queue *queue, uint64_t number);
 /* The same of one that stands at `order` in the order. */
 drupe_cause *drupe_queue_pending_failure_at(drupe_queue *queue, uint64_t order, uint64_t number);
+/* A failure that submission `number` stands behind and that was reported before it, but had not come to this
+ * queue by then: what waits for another queue fails later than that. Retained, or NULL. */
+drupe_cause *drupe_queue_late_failure(drupe_queue *queue, uint64_t number);
 /* The queue's unreported cause, retained, or NULL. */
 drupe_cause *drupe_queue_trouble(drupe_queue *queue);
 /* An unreported cause that happened on the queue, retained, or NULL. */

@@ -37,6 +37,7 @@ typedef struct drupe_queue_base {
     /* Failures, failure.c's: */
     _Atomic(drupe_cause *) cause; /* the latest failure, retained; set under the failure lock */
     uint64_t cause_from;          /* what was submitted after this stands behind it; failure lock */
+    uint64_t cause_at;            /* the latest submission when it came; failure lock */
     _Atomic(bool) unheard;        /* work has failed that nobody may have asked about yet: see mark.c */
     _Atomic(unsigned) marks_due; /* how often it was blamed since what stands behind was marked: see mark.c */
 } drupe_queue_base;

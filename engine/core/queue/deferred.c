@@ -59,10 +59,12 @@ static drupe_status copy_work(drupe_inflight *entry, const drupe_work *work)
 
 /* --- Deferring ------------------------------------------------------------------------------------------ */
 
-drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
+drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
+                                  uint64_t read)
 {
     DRUPE_TRY(drupe_inflight_attach(queue, entry));
     DRUPE_TRY(copy_work(entry, work));
+    entry->deferral.read = read;
     bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
     if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
     DRUPE_TRY(drupe_deferred_add(queue));
@@ -166,6 +168,35 @@ static void fail_dependent(drupe_inflight *entry)
     fail(entry);
 }
 
+/* Why work before it did not write what it reads, though the queue works. That work may have been held as well
+ * when the entry was submitted, so nothing was marked then; and why it failed may have been told by then, of
+ * another queue. Marks are for handles, which may be gone: so all that reads fails for what came late. */
+static bool unwritten(drupe_queue *queue, const drupe_inflight *entry, drupe_cause **cause)
+{
+    if (drupe_marks_read_late(entry, cause)) return true;
+    if (entry->deferral.read && !drupe_queue_unordered(queue))
+        *cause = drupe_queue_late_failure(queue, entry->what.number);
+    return *cause != NULL;
+}
+
+static bool fail_unwritten(drupe_queue *queue, drupe_inflight *entry)
+{
+    drupe_cause *cause;
+    if (!unwritten(queue, entry, &cause)) return false;
+    if (!cause) {
+        fail_dependent(entry);
+        return true;
+    }
+    if (drupe_event_leave(entry->event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_SETTLING)) {
+        drupe_cause *own = drupe_inflight_fails_for(queue, entry, cause);
+        drupe_event_fail_behind(entry->event, own, entry);
+        drupe_cause_release(own);
+        drupe_deferred_announce();
+    }
+    drupe_cause_release(cause);
+    return true;
+}
+
 bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
 {
     drupe_phase phase = drupe_event_phase(entry->event);
@@ -181,6 +212,7 @@ bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
         fail_dependent(entry);
         return true;
     }
+    if (fail_unwritten(queue, entry)) return true;
     if (emulated) {
         /* The caller may fail it just now. */
         if (!drupe_event_leave(entry->event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_RUNNING)) return false;
@@ -213,6 +245,7 @@ void drupe_deferred_poll(const drupe_inflight *entry)
         drupe_event_ask_notify(entry->waits[i]);
         drupe_waiter_poll();
     }
+    drupe_marks_settle(); /* before marks are looked at, which is done under the queue's lock */
 }
 
 /* Those who wait put away what is over, unless the waiter is just looking at it. */

@@ -59,7 +59,7 @@ static drupe_status submit_ordered(const drupe_submit_info *info, drupe_inflight
         drupe_inflight_add_wait(entry, queue->names.fetch);
     bool deferred = queue->order.deferred || drupe_work_emulated(queue, work) ||
                     drupe_inflight_ready(queue, entry, work) != DRUPE_READY;
-    DRUPE_TRY(deferred ? drupe_inflight_defer(queue, entry, work)
+    DRUPE_TRY(deferred ? drupe_inflight_defer(queue, entry, work, info->uses.read)
                        : drupe_inflight_launch(queue, entry, work));
     *over = !drupe_inflight_enlist(queue, entry, info->uses.bytes, deferred);
     if (!*over && fetches(queue, work)) drupe_names_fetch(queue, entry);

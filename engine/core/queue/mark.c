@@ -47,6 +47,7 @@ static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_ca
     /* What was cancelled has numbers above the one that such a cause names. */
     mark->ran = cause->what.submission == entry->what.number && !cause->before;
     mark->new_bytes = replaced;
+    mark->number = entry->what.number;
     const drupe_status status = cause->what.error.status;
     mark->mark.passing =
         mark->ran && entry->checks_first && (status == DRUPE_E_OUT_OF_RANGE || status == DRUPE_E_INVALID);

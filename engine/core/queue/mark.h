@@ -11,7 +11,8 @@ typedef struct drupe_reason {
     bool new_bytes;       /* it was to replace all of them */
     drupe_memory *memory; /* while it is lifted, as is the next */
     struct drupe_reason *next;
-    char label[64]; /* of the work */
+    uint64_t number; /* of the work; 0: not known */
+    char label[64];  /* its */
 } drupe_reason;
 
 #endif

@@ -100,6 +100,31 @@ drupe_status drupe_marks_read(const drupe_operands *uses, drupe_cause **pending_
     return DRUPE_OK;
 }
 
+/* What was marked for work behind the entry still holds what the entry is to read. */
+static bool read_late(drupe_memory *memory, const drupe_inflight *entry, drupe_cause **cause)
+{
+    drupe_reason mark;
+    if (!atomic_load(&memory->mark) || !read_mark(memory, &mark)) return false;
+    if (mark.number < entry->what.number) {
+        *cause = mark.cause;
+        return true;
+    }
+    drupe_cause_release(mark.cause);
+    return false;
+}
+
+bool drupe_marks_read_late(const drupe_inflight *entry, drupe_cause **cause)
+{
+    const uint64_t read = entry->deferral.read;
+    *cause = NULL;
+    for (size_t i = 0; read && i < entry->what.nrefs; i++) {
+        if (entry->what.refs[i].release == drupe_uses_drop && drupe_effect_bit(read, i) &&
+            read_late(entry->what.refs[i].object, entry, cause))
+            return true;
+    }
+    return false;
+}
+
 void drupe_memory_accept(drupe_memory *memory)
 {
     if (drupe_core_check() != DRUPE_OK) return;

@@ -107,6 +107,9 @@ void drupe_marks_lifted(drupe_mark *list, bool replaced);
 drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **pending_failure) DRUPE_MUST_CHECK;
 /* The same of all that is read, for who holds the lock of the queue. */
 drupe_status drupe_marks_read(const drupe_operands *uses, drupe_cause **pending_failure) DRUPE_MUST_CHECK;
+/* Whether deferred work would read what work before it did not write. `*cause` is why, retained, or NULL where
+ * that is not known. */
+bool drupe_marks_read_late(const drupe_inflight *entry, drupe_cause **cause) DRUPE_MUST_CHECK;
 /* A glance: false means that the handle has no mark. */
 static inline bool drupe_mark_possible(const drupe_memory *memory)
 {

@@ -77,6 +77,7 @@ typedef struct drupe_deferral {
     void *copy;          /* malloc'ed: what `work` points to */
     drupe_work work;
     drupe_job job; /* of work that core's worker does */
+    uint64_t read; /* which of the entry's `refs` it reads, as `written` has those that it writes */
 } drupe_deferral;
 
 /* What every submission needs comes first, on few cache lines. inflight.c's; `done` is the backend's answer.

@@ -67,7 +67,7 @@ drupe_status drupe_unordered_submit(const drupe_submit_info *info, drupe_infligh
     add_waits(queue, entry, barrier);
     bool deferred =
         drupe_work_emulated(queue, work) || drupe_inflight_ready(queue, entry, work) != DRUPE_READY;
-    DRUPE_TRY(deferred ? drupe_inflight_defer(queue, entry, work)
+    DRUPE_TRY(deferred ? drupe_inflight_defer(queue, entry, work, info->uses.read)
                        : drupe_inflight_launch(queue, entry, work));
     if (entry->done) return DRUPE_OK;
     drupe_inflight_append(queue, entry, deferred);

@@ -67,10 +67,10 @@ void drupe_waiter_others(drupe_serve_others serve);
 void drupe_waiter_poll(void);
 /* Launch what can be launched of a queue's deferred work. */
 bool drupe_deferred_serve(drupe_queue *queue);
-/* Keep the work of a submission until it can be launched; the caller puts the entry on the queue's list. The
- * queue's lock is held. */
-drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry,
-                                  const drupe_work *work) DRUPE_MUST_CHECK;
+/* Keep the work of a submission until it can be launched; the caller puts the entry on the queue's list.
+ * `read`: which of its references it reads. The queue's lock is held. */
+drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
+                                  uint64_t read) DRUPE_MUST_CHECK;
 /* The entry is over: give up what its deferral kept. Without the lock. */
 static inline void drupe_deferral_drop(drupe_deferral *deferral)
 {

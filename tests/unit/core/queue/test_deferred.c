@@ -288,6 +288,155 @@ static void the_first_turn_waits_for_the_waiter(void **state)
     expect_complete(turn);
 }
 
+/* --- What it reads ---------------------------------------------------------------------------------------
+ */
+
+static struct {
+    drupe_queue *queue;
+    drupe_memory *memory;
+    drupe_event *copy; /* of that memory, on that queue */
+    bool hands_on;     /* the piece has another handle by the time that nobody has written it */
+    char bytes[64];
+} reader;
+
+static void hand_on(void)
+{
+    const drupe_memory *before = reader.memory;
+    drupe_memory_release(reader.memory);
+    OK(drupe_memory_alloc_result(reader.queue, DRUPE_MEM_SHARED, 64, &reader.memory));
+    assert_ptr_equal(reader.memory, before);
+}
+
+/* The waiter's thread is here, so all that is deferred stays so. */
+static void cancel_and_read(void)
+{
+    const drupe_submission s = {.queue = reader.queue};
+    size_t left, given_up;
+    OK(drupe_queue_cancel(bench.queue, &left, &given_up));
+    assert_int_equal(given_up, 1);
+    OK(drupe_submit_copy(&s, reader.bytes, drupe_memory_pointer(reader.memory), 64, &reader.copy));
+    if (reader.hands_on) hand_on();
+    tell();
+}
+
+/* It was submitted after the caller was told that the other queue's work was cancelled, and before anybody had
+ * found that what writes its source waits for that. */
+static void read_unwritten(bool hands_on)
+{
+    sem_init(&asked, 0, 0);
+    reader.queue = script_queue(0);
+    reader.hands_on = hands_on;
+    OK(drupe_memory_alloc(reader.queue, DRUPE_MEM_SHARED, 64, 0, &reader.memory));
+    drupe_event *gate = bench_gate(), *held = script_fill(bench.queue, gate), *written;
+    OK(bench_fill(reader.queue, reader.memory, 1, held, &written));
+    script.finishes = true;
+    script.kind = DRUPE_WORK_BARRIER;
+    script_at_lock(&reader.queue->lock, cancel_and_read);
+    drupe_deferred_kick();
+    await_telling();
+    FAILS(drupe_event_wait(reader.copy, LONG), DRUPE_E_DEPENDENCY, "The queue's work was cancelled");
+    assert_int_not_equal(script.kind, DRUPE_WORK_COPY);
+    FAILS(drupe_event_wait(written, LONG), DRUPE_E_DEPENDENCY, "The queue's work was cancelled");
+    assert_int_equal(script_take_failures(), 0);
+    bench_open_gate(gate);
+    script_release((drupe_event *[]){held, written, reader.copy}, 3);
+}
+
+static void end_reader(void)
+{
+    expect_complete(script_fill(reader.queue, NULL)); /* the queue works */
+    drupe_memory_release(reader.memory);
+    drupe_queue_release(reader.queue);
+    sem_destroy(&asked);
+}
+
+static void what_was_not_written_is_not_read(void **state)
+{
+    (void)state;
+    read_unwritten(false);
+    FAILS(drupe_memory_contents(reader.memory), DRUPE_E_CANCELLED, "was cancelled before it started");
+    end_reader();
+}
+
+static void nor_where_its_handle_is_gone(void **state)
+{
+    (void)state;
+    read_unwritten(true);
+    OK(drupe_memory_contents(reader.memory));
+    end_reader();
+}
+
+static int locks;
+
+/* By the waiter, each time that it is about to take the queue's lock: at first all is cancelled; the first entry
+ * fails behind the second lock; before the third something further back fails, which is the queue's cause then. */
+static void cancel_and_fail(void)
+{
+    const drupe_error mine = {.status = DRUPE_E_INVALID, .text = "mine"};
+    const drupe_submission s = {.queue = bench.queue};
+    drupe_event *turn;
+    size_t left, given_up;
+    if (locks == 0) OK(drupe_queue_cancel(bench.queue, &left, &given_up));
+    if (locks++ < 2) {
+        script_at_lock(&bench.queue->lock, cancel_and_fail);
+        return;
+    }
+    OK(drupe_submit_turn(&s, &turn));
+    OK(drupe_event_finish(turn, &mine));
+    drupe_event_release(turn);
+    tell();
+}
+
+static void what_was_given_up_stays_so_behind_another_failure(void **state)
+{
+    (void)state;
+    sem_init(&asked, 0, 0);
+    drupe_memory *memory = bench_shared(64);
+    drupe_event *gate = bench_gate(), *written, *read;
+    const drupe_submission s = {.queue = bench.queue};
+    char bytes[64];
+    OK(bench_fill(bench.queue, memory, 1, gate, &written));
+    OK(drupe_submit_copy(&s, bytes, drupe_memory_pointer(memory), 64, &read));
+    script.finishes = true;
+    locks = 0;
+    script_at_lock(&bench.queue->lock, cancel_and_fail);
+    drupe_deferred_kick();
+    await_telling();
+    FAILS(drupe_event_wait(read, LONG), DRUPE_E_CANCELLED, "was cancelled before it started");
+    assert_int_equal(drupe_event_state_of(written), DRUPE_EVENT_FAILED);
+    assert_int_not_equal(script.kind, DRUPE_WORK_COPY);
+    bench_open_gate(gate);
+    assert_int_equal(script_take_failures(), 1);
+    script_release((drupe_event *[]){written, read}, 2);
+    drupe_memory_release(memory);
+    sem_destroy(&asked);
+}
+
+/* What stands behind it in the order of submission has not changed it yet. */
+static void later_work_does_not_count(void **state)
+{
+    (void)state;
+    drupe_memory *memory = bench_shared(64);
+    drupe_event *gate = bench_gate(), *turn, *event;
+    const drupe_error mine = {.status = DRUPE_E_INVALID, .text = "mine"};
+    const drupe_submission reads = {.queue = bench.queue, .waits = &gate, .nwaits = 1};
+    char bytes[64];
+    drupe_keep keep = drupe_memory_keep(memory, bench.queue);
+    const drupe_submission writes = {.queue = bench.queue, .keeps = &keep, .nkeeps = 1};
+    script.finishes = true;
+    OK(drupe_submit_copy(&reads, bytes, drupe_memory_pointer(memory), 64, &event));
+    OK(drupe_submit_turn(&writes, &turn));
+    OK(drupe_event_finish(turn, &mine));
+    FAILS(drupe_memory_contents(memory), DRUPE_E_DEPENDENCY, "mine");
+    bench_open_gate(gate);
+    expect_complete(event);
+    assert_int_equal(script.kind, DRUPE_WORK_COPY);
+    assert_int_equal(script_take_failures(), 1);
+    drupe_event_release(turn);
+    OK(drupe_queue_wait(bench.queue, LONG));
+    drupe_memory_release(memory);
+}
+
 int main(void)
 {
 #define TEST(name, set_up) cmocka_unit_test_setup_teardown(name, set_up, script_teardown)
@@ -304,6 +453,10 @@ int main(void)
         TEST(a_mark_does_not_fail_for_what_stands_behind_it, script_setup),
         TEST(a_turn_may_be_ended_as_it_comes, script_setup),
         TEST(the_first_turn_waits_for_the_waiter, script_setup),
+        TEST(what_was_not_written_is_not_read, script_setup),
+        TEST(nor_where_its_handle_is_gone, script_setup),
+        TEST(what_was_given_up_stays_so_behind_another_failure, script_setup),
+        TEST(later_work_does_not_count, script_setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
