@@ -183,6 +183,7 @@ def test_copies_of_the_objects_share_what_they_have(stream):
     assert twin.mine == other.mine == "more" and twin.shape == (4,) and twin.base is None
     array.array[:] = 5
     array.update_device()
+    stream.sync()
     twin.array[:] = 0
     assert twin.update_host() is twin
     other.sync()

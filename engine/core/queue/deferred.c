@@ -217,7 +217,8 @@ bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry)
         /* The caller may fail it just now. */
         if (!drupe_event_leave(entry->event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_RUNNING)) return false;
         if (entry->event->turn) return false;
-        drupe_worker_post(&entry->deferral.job, run_job, fail_job, "host function");
+        const bool copies = entry->deferral.work.kind == DRUPE_WORK_COPY; /* it may make all of it itself */
+        drupe_worker_post(&entry->deferral.job, run_job, fail_job, copies ? "copy" : "host function");
         /* Behind the copy itself, which finds a thread first. */
         if (entry->deferral.work.kind == DRUPE_WORK_COPY) {
             drupe_pieces *pieces = entry->deferral.work.user;
