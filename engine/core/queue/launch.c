@@ -186,6 +186,15 @@ void drupe_names_look_closely(drupe_queue *queue)
     drupe_marks_settle_locked(queue);
 }
 
+bool drupe_queue_works_again(drupe_queue *queue)
+{
+    if (atomic_load_explicit(&queue->base.marks_due, memory_order_acquire)) return false;
+    /* Numbers only grow: what holds for the next one holds for later ones. */
+    drupe_cause *cause = drupe_queue_pending_failure(queue, drupe_inflight_latest() + 1);
+    drupe_cause_release(cause);
+    return !cause;
+}
+
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
 {
     drupe_names_look(queue);

@@ -82,6 +82,12 @@ static inline void drupe_names_look(drupe_queue *queue)
 }
 /* drupe_queue_pending_failure() after that. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
+/* Whether the next submission stands behind no failure: there was none, or it was told and all is marked. */
+bool drupe_queue_works_again(drupe_queue *queue);
+static inline bool drupe_queue_works(drupe_queue *queue)
+{
+    return !atomic_load_explicit(&queue->base.cause, memory_order_acquire) || drupe_queue_works_again(queue);
+}
 /* The last fallible submission is the last one up to this place in the order. */
 void drupe_names_recall(drupe_queue *queue, uint64_t from);
 /* Copies from plain host memory wait for this one to it. */

@@ -194,7 +194,7 @@ bool drupe_queue_quiet(const drupe_queue *queue)
     if (atomic_load_explicit(&((drupe_queue *)queue)->order.count, memory_order_acquire)) return false;
     return !drupe_queue_unordered(queue) && !queue->shared &&
            !atomic_load_explicit(&((drupe_queue *)queue)->proof.silent, memory_order_acquire) &&
-           !atomic_load_explicit(&((drupe_queue_base *)base)->cause, memory_order_acquire) &&
+           drupe_queue_works((drupe_queue *)queue) &&
            !atomic_load_explicit(&((drupe_queue_base *)base)->unheard, memory_order_acquire) &&
            !drupe_device_loss(base->device);
 }

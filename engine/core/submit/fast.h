@@ -106,7 +106,7 @@ static inline bool drupe_fast_plain(const drupe_queue *queue, unsigned marks_see
 {
     if (atomic_load_explicit(&drupe_marks_version, memory_order_relaxed) != marks_seen) return false;
     return !queue->order.deferred && !queue->names.last_fallible && !drupe_device_loss(queue->base.device) &&
-           !atomic_load_explicit(&((drupe_queue *)queue)->base.cause, memory_order_acquire);
+           drupe_queue_works((drupe_queue *)queue);
 }
 
 static inline drupe_status drupe_fast_kernel(const drupe_submit *submit, const drupe_work *work)

@@ -280,6 +280,9 @@ static void failures_are_looked_at_by_the_steps(void **state)
     OK(drupe_submit_copy(&s, back, target, BYTES, NULL));
     finish();
     assert_memory_equal(back, there, BYTES);
+    /* It was told, and nothing stands behind it any more. */
+    assert_true(drupe_queue_quiet(bench.queue));
+    assert_true(copies());
 }
 
 /* The mark comes between the look at the memory and the copy. */
